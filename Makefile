@@ -1,0 +1,43 @@
+# `make demo` and `make test` are all a reader needs: each makes the environment it wants by itself.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test test-all lint types clean help
+
+help:  ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.made:
+	$(PYTHON) -c 'import sys; sys.exit("jointwise needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade 'pip>=25.1'
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	$(PIP) install --editable '.[demo]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.made pyproject.toml
+	$(PIP) install --editable '.[demo]' --group test
+	touch $@
+
+demo: $(VENV)/.demo  ## fit a table, ask it questions, draw one figure
+	$(BIN)/python examples/demo.py
+
+lint: $(VENV)/.test  ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test  ## mypy, strict
+	$(BIN)/mypy
+
+test: lint types  ## lint, types, doctests and the quick tests
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: lint types  ## the same with the slow statistical tests
+	$(BIN)/pytest -n 2
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,36 @@
+"""Errors and warnings. Each error also derives from the built-in a caller would expect."""
+
+
+class JointwiseError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+class InputError(JointwiseError, ValueError):
+    """An argument or a table does not fit what was asked of it."""
+
+
+class UnknownNameError(JointwiseError, KeyError):
+    """A variable, category or option that is not there; the message lists those that are."""
+
+    def __str__(self) -> str:  # KeyError would show the message in quotes
+        return str(self.args[0]) if self.args else ""
+
+
+class ImpossibleEventError(JointwiseError, ValueError):
+    """The event conditioned on has probability zero."""
+
+
+class RankError(InputError):
+    """The number of components is more than the pairwise marginals can hold."""
+
+
+class FileFormatError(JointwiseError, ValueError):
+    """A file is not a jointwise model, or is damaged, truncated or of a newer version."""
+
+
+class MissingDependencyError(JointwiseError, ImportError):
+    """An optional package is needed; the message says how to install it."""
+
+
+class UnseenCategoryWarning(UserWarning):
+    """A category that was not there when the model was fitted is treated as missing."""
