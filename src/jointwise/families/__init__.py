@@ -1,0 +1,98 @@
+"""One-dimensional families: batches of atoms that dictionaries are made of.
+
+Which to pick:
+
+- a smooth bump: :class:`Gaussian`; a sharper one: :class:`Laplace`, :class:`Logistic`; any sharpness:
+  :class:`GeneralizedGaussian`
+- heavy tails: :class:`StudentT`, :class:`Cauchy`
+- a half-line: :class:`Exponential` (either direction), :class:`Gamma`, :class:`LogNormal`
+- an interval: :class:`Uniform` where the density jumps, :class:`Beta`
+- a single value: :class:`PointMass`; a category: :class:`Category`
+- integers: :class:`Lattice` of any continuous family; a part of the line: ``truncate``, which gives
+  :class:`Truncated`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jointwise.exceptions import InputError, UnknownNameError
+from jointwise.families.base import Family
+from jointwise.families.bounded import Beta, Uniform
+from jointwise.families.derived import Lattice, Truncated
+from jointwise.families.discrete import Category, PointMass
+from jointwise.families.location_scale import (
+    Cauchy,
+    Gaussian,
+    GeneralizedGaussian,
+    Laplace,
+    Logistic,
+    StudentT,
+)
+from jointwise.families.positive import Exponential, Gamma, LogNormal
+
+__all__ = [
+    "FAMILIES",
+    "Beta",
+    "Category",
+    "Cauchy",
+    "Exponential",
+    "Family",
+    "Gamma",
+    "Gaussian",
+    "GeneralizedGaussian",
+    "Laplace",
+    "Lattice",
+    "LogNormal",
+    "Logistic",
+    "PointMass",
+    "StudentT",
+    "Truncated",
+    "Uniform",
+    "family_from_dict",
+]
+
+FAMILIES: dict[str, type[Family]] = {
+    family.name: family
+    for family in (
+        Gaussian,
+        Laplace,
+        Uniform,
+        Exponential,
+        Cauchy,
+        StudentT,
+        GeneralizedGaussian,
+        Logistic,
+        Gamma,
+        LogNormal,
+        Beta,
+        PointMass,
+        Category,
+        Lattice,
+        Truncated,
+    )
+}
+
+
+def family_from_dict(data: Mapping[str, Any]) -> Family:
+    """Build a family from the form :meth:`Family.to_dict` gives, with every parameter checked.
+
+    >>> family_from_dict({"family": "laplace", "loc": [0.0, 1.0], "scale": 2.0})
+    Laplace(loc=array([0., 1.]), scale=array([2., 2.]))
+    """
+    if not isinstance(data, Mapping):
+        raise InputError(f"A family must be given as a mapping with the key 'family', got {data!r}.")
+    name = data.get("family")
+    if name not in FAMILIES:
+        raise UnknownNameError(f"There is no family {name!r}; there are: {', '.join(FAMILIES)}.")
+    family = FAMILIES[name]
+    parameters = {key: value for key, value in data.items() if key != "family"}
+    known = family.parameter_names()
+    required = {key for key in known if not hasattr(family, key)}  # a default is an attribute of the class
+    if not required <= set(parameters) <= set(known):
+        given = ", ".join(map(str, parameters)) or "none"
+        raise InputError(f"The family {name} takes the parameters {', '.join(known)}, got {given}.")
+    if "base" in parameters:
+        parameters["base"] = family_from_dict(parameters["base"])
+    return family(**parameters)

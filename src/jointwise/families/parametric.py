@@ -1,0 +1,62 @@
+"""Families whose fields are parameter arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from jointwise.exceptions import InputError
+from jointwise.families.base import Family
+from jointwise.families.derived import Truncated
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from jointwise._typing import BoolArray
+
+
+class ParametricFamily(Family):
+    """A family whose fields are parameter arrays, broadcast to one length and read-only."""
+
+    _positive: ClassVar[tuple[str, ...]] = ()
+    """Parameters that must be above zero."""
+
+    def __post_init__(self) -> None:
+        names = self.parameter_names()
+        expected = f"The parameters ({', '.join(names)}) of {self.name} must be numbers or 1-D arrays of one length"
+        try:
+            given = [np.asarray(getattr(self, name), dtype=float) for name in names]
+            arrays = np.broadcast_arrays(*given, np.zeros(1))[:-1]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{expected}: {error}.") from error
+        if arrays[0].ndim != 1 or arrays[0].size == 0:
+            raise InputError(f"{expected}, at least one; got shape {arrays[0].shape}.")
+        for name, array in zip(names, arrays, strict=True):
+            value = array.copy()
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+            self._require(np.isfinite(value), name, "finite")
+        for name in self._positive:
+            self._require(getattr(self, name) > 0, name, "positive")
+
+    def _require(self, valid: BoolArray, name: str, expected: str) -> None:
+        if not valid.all():
+            atom = int(np.flatnonzero(~valid)[0])
+            value = float(getattr(self, name)[atom])
+            raise InputError(f"The parameter {name} of {self.name} must be {expected}, got {value} for atom {atom}.")
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms ``L``."""
+        return int(getattr(self, self.parameter_names()[0]).size)
+
+    def take(self, index: ArrayLike) -> Family:
+        """Return the family of some of the atoms, named by an integer array or a boolean mask of length L."""
+        index = np.asarray(index)
+        return type(self)(**{name: getattr(self, name)[index] for name in self.parameter_names()})
+
+    def _truncate(self, low: float, high: float) -> Family:
+        start, end = self.support()
+        covered = bool((low <= start).all() and (end <= high).all())
+        return self if covered else Truncated(self, low, high)
