@@ -1,0 +1,212 @@
+"""ColumnProfile: what one pass over the rows tells of one column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointwise._checks import listed
+from jointwise.axes import MAX_BINS
+from jointwise.exceptions import InputError
+from jointwise.marginals.sketch import ValueSketch
+from jointwise.variables import UNITS, Kind, Variable, category_order, is_temporal, parse_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jointwise._typing import FloatArray
+    from jointwise.tables import Column
+
+NO_VALUE = "null"  # logical type of a column without a single value: it fits any other
+LARGEST_INTEGER = 2.0**52  # beyond it the half-integers between are no longer floats
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """Type, missing values and distribution of one column; a commutative monoid under `+`.
+
+    Parameters
+    ----------
+    name : str
+    dtype : str
+        Logical type as in `Variable.dtype`, or "null" where no row has a value.
+    n_missing : float
+        Number of rows without a value, or sum of their weights.
+    sketch : ValueSketch
+        Distribution of numbers and dates.
+    counts : mapping
+        How often each label occurs, for columns of labels.
+    declared : tuple, optional
+        Labels in the order their type declares them, where it does.
+    ordered : bool
+        Whether that order means something.
+    """
+
+    name: str
+    dtype: str
+    n_missing: float
+    sketch: ValueSketch = field(default_factory=ValueSketch.empty)
+    counts: Mapping[Any, float] = field(default_factory=dict)
+    declared: tuple[Any, ...] | None = None
+    ordered: bool = False
+
+    @classmethod
+    def of(cls, column: Column, weights: FloatArray | None = None) -> ColumnProfile:
+        """Return the profile of a column, with weights above zero if any."""
+        missing = np.isnan(column.values)
+        n_missing = float(missing.sum() if weights is None else weights[missing].sum())
+        values = column.values[~missing]
+        weights = None if weights is None else weights[~missing]
+        if not len(values) and not column.declared:
+            return cls(column.name, NO_VALUE, n_missing)
+        if column.labels is None:
+            if not np.all(np.isfinite(values)):
+                raise InputError(f"Input X contains infinity: column {column.name!r} must hold finite numbers.")
+            return cls(column.name, column.dtype, n_missing, sketch=ValueSketch.of(values, weights))
+        found = np.bincount(values.astype(np.intp), weights, minlength=len(column.labels))
+        counts = {label: n for label, n in zip(column.labels, found.tolist(), strict=True) if n}
+        return cls(
+            column.name,
+            column.dtype,
+            n_missing,
+            counts=_limited(column.name, counts),
+            declared=column.labels if column.declared else None,
+            ordered=column.ordered,
+        )
+
+    def __add__(self, other: object) -> ColumnProfile:
+        if not isinstance(other, ColumnProfile):
+            return NotImplemented
+        counts = dict(self.counts)
+        for label, n in other.counts.items():
+            counts[label] = counts.get(label, 0) + n
+        declared, ordered = self._common_order(other)
+        return ColumnProfile(
+            self.name,
+            _common_type(self, other),
+            self.n_missing + other.n_missing,
+            self.sketch + other.sketch,
+            _limited(self.name, counts),
+            declared,
+            ordered,
+        )
+
+    def _common_order(self, other: ColumnProfile) -> tuple[tuple[Any, ...] | None, bool]:
+        """Return the declared labels of both: where they differ, all of them sorted."""
+        if NO_VALUE in {self.dtype, other.dtype}:
+            known = other if self.dtype == NO_VALUE else self
+            return known.declared, known.ordered
+        if self.declared == other.declared and self.ordered == other.ordered:
+            return self.declared, self.ordered
+        if self.ordered or other.ordered:
+            raise InputError(
+                f"Column {self.name!r} has ordered categories that differ between parts of the table: "
+                f"{listed(self.declared or ())} and {listed(other.declared or ())}. Declare the same in all."
+            )
+        if self.declared is None or other.declared is None:
+            return None, False
+        both = {*self.declared, *other.declared}
+        return tuple(sorted(both, key=category_order)), False
+
+    @property
+    def n(self) -> float:
+        """Number of rows with a value, or sum of their weights."""
+        return self.sketch.n + float(sum(self.counts.values()))
+
+    def variable(self, kind: str | None = None) -> Variable:
+        """Return the variable this column holds, of the kind asked for or found."""
+        if not self.n:
+            raise InputError(f"Column {self.name!r} has no observed value; drop it, or give it values.")
+        if self.counts:
+            return self._labelled(kind)
+        if kind is None:
+            kind = Kind.INTEGER if self.dtype == "int64" or self._promoted() else Kind.CONTINUOUS
+        if kind in {Kind.CATEGORICAL, "ordinal"}:
+            return self._numbers_as_categories(ordered=kind == "ordinal")
+        observed = (self.sketch.min, self.sketch.max)
+        if kind == Kind.INTEGER:
+            self._check_integer()
+            return Variable(self.name, Kind.INTEGER, observed=observed, dtype=self.dtype)
+        dtype = "float64" if self.dtype == "int64" else self.dtype  # asked to be continuous: fractions may come out
+        return Variable(self.name, Kind.CONTINUOUS, spikes=self.sketch.spikes(), observed=observed, dtype=dtype)
+
+    def _labelled(self, kind: str | None) -> Variable:
+        if kind in {Kind.CONTINUOUS, Kind.INTEGER}:
+            raise InputError(
+                f"Column {self.name!r} holds {self.dtype} values and cannot be {kind}; convert it to numbers first."
+            )
+        labels = (False, True) if self.dtype == "bool" else tuple(sorted(self.counts, key=category_order))
+        categories = self.declared or labels
+        ordered = self.ordered if kind is None else kind == "ordinal"
+        return self._categorical(categories, ordered=ordered)
+
+    def _numbers_as_categories(self, *, ordered: bool) -> Variable:
+        if is_temporal(self.dtype):
+            raise InputError(f"Column {self.name!r} holds dates and cannot be categorical; convert it to text first.")
+        if not self.sketch.exact or len(self.sketch.values) > MAX_BINS:
+            raise InputError(
+                f"Column {self.name!r} has too many different numbers to be categorical (over {MAX_BINS})."
+            )
+        convert = int if self.dtype == "int64" else float
+        return self._categorical(tuple(convert(value) for value in self.sketch.values), ordered=ordered)
+
+    def _categorical(self, categories: tuple[Any, ...], *, ordered: bool) -> Variable:
+        return Variable(
+            self.name,
+            Kind.CATEGORICAL,
+            categories=categories,
+            ordered=ordered,
+            observed=(0.0, len(categories) - 1.0),
+            dtype=self.dtype,
+        )
+
+    def _promoted(self) -> bool:
+        """Whether these floats are integers that became floats to make room for missing values."""
+        gaps = self.dtype == "float64" and self.n_missing > 0
+        return gaps and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
+
+    def _largest(self) -> float:
+        return max(-self.sketch.min, self.sketch.max)
+
+    def _check_integer(self) -> None:
+        if not self.sketch.is_integral:
+            raise InputError(f"Column {self.name!r} holds fractions and cannot be integer; round it first.")
+        if self._largest() > LARGEST_INTEGER:
+            raise InputError(
+                f"Column {self.name!r} holds integers beyond 2**52, too large to tell apart; drop it if it "
+                f"is an identifier, or pass kinds={{{self.name!r}: 'continuous'}}."
+            )
+
+
+def _limited(name: str, counts: dict[Any, float]) -> dict[Any, float]:
+    if len(counts) > MAX_BINS:
+        raise InputError(
+            f"Column {name!r} has {len(counts)} different values, more than the {MAX_BINS} that a "
+            "categorical variable can have; drop it if it is an identifier, merge rare values, or convert it "
+            "to numbers."
+        )
+    return counts
+
+
+def _common_type(a: ColumnProfile, b: ColumnProfile) -> str:
+    """Return the logical type that holds the values of both columns."""
+    types = {a.dtype, b.dtype} - {NO_VALUE}
+    if len(types) < 2:
+        return next(iter(types), NO_VALUE)
+    if types == {"int64", "float64"}:
+        return "float64"
+    if types <= {"string", "categorical", "enum"}:
+        return "categorical"
+    times = [parse_datetime(dtype) for dtype in sorted(types)]
+    if all(is_temporal(dtype) for dtype in types):
+        zones = {time[1] if time else None for time in times}
+        if len(zones) == 1:
+            unit = max((time[0] for time in times if time), key=UNITS.index)
+            zone = zones.pop()
+            return f"datetime[{unit},{zone}]" if zone else f"datetime[{unit}]"
+    raise InputError(
+        f"Column {a.name!r} holds {a.dtype} values in one part of the table and {b.dtype} in another; "
+        "convert them to one type."
+    )

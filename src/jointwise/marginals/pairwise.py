@@ -1,0 +1,210 @@
+"""PairwiseMarginals: the second pass over a table. Counts of every pair of variables on their axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointwise._checks import check_weights, listed, read_only
+from jointwise.axes import Axis, encode_rows
+from jointwise.engines import pair_counts
+from jointwise.exceptions import FileFormatError, InputError
+from jointwise.tables import encode
+from jointwise.variables import Schema
+
+if TYPE_CHECKING:
+    from jointwise._typing import AnyArray, CodeArray
+
+FORMAT, VERSION = "jointwise.pairwise", 1
+MEMORY_LIMIT = 2 * 2**30  # bytes of the count matrix
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairwiseMarginals:
+    """Counts of all pairs of variables: axes plus counts, a commutative monoid under `+`.
+
+    Parameters
+    ----------
+    schema : Schema of N variables
+    axes : tuple of N axes
+    counts : array of shape (I, I), I the sum of the axes' bins
+        Block (j, k) is the table of counts of variables j and k over the rows that have both, block (n, n)
+        the diagonal matrix of the counts of variable n; symmetric. int64, or float64 with sample weights.
+    n_rows : float
+        Number of rows, or sum of their weights, rows with missing values included.
+
+    Examples
+    --------
+    >>> from jointwise.marginals import Profile
+    >>> data = {"x": [0, 1, 1], "job": ["cook", "cook", "nurse"]}
+    >>> profile = Profile.of(data)
+    >>> schema = profile.schema()
+    >>> marginals = PairwiseMarginals.of(data, schema, profile.axes(schema, n_bins=8))
+    >>> marginals.pair("x", "job")
+    array([[1, 0],
+           [1, 1]])
+    >>> (marginals + marginals).marginal("job")
+    array([4, 2])
+    """
+
+    schema: Schema
+    axes: tuple[Axis, ...]
+    counts: AnyArray
+    n_rows: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", tuple(self.axes))
+        object.__setattr__(self, "counts", read_only(self.counts))
+        object.__setattr__(self, "n_rows", float(self.n_rows))
+        if len(self.axes) != len(self.schema):
+            raise InputError(f"Expected {len(self.schema)} axes, one for each variable; got {len(self.axes)}.")
+        n_bins = sum(axis.n_bins for axis in self.axes)
+        if self.counts.shape != (n_bins, n_bins):
+            raise InputError(f"`counts` must have shape {(n_bins, n_bins)}; got {self.counts.shape}.")
+
+    @classmethod
+    def empty(cls, schema: Schema, axes: Sequence[Axis]) -> PairwiseMarginals:
+        """Return the counts of no rows."""
+        _check_memory(schema, axes)
+        n_bins = sum(axis.n_bins for axis in axes)
+        return cls(schema, tuple(axes), np.zeros((n_bins, n_bins), dtype=np.int64), 0.0)
+
+    @classmethod
+    def of(cls, data: Any, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None) -> PairwiseMarginals:
+        """Return the counts of a table, with weights of its rows if any."""
+        _check_memory(schema, axes)
+        return cls.from_codes(encode_rows(encode(data, schema), axes), schema, axes, sample_weight)
+
+    @classmethod
+    def from_codes(
+        cls, codes: CodeArray, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None
+    ) -> PairwiseMarginals:
+        """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them."""
+        _check_memory(schema, axes)
+        n_bins = [axis.n_bins for axis in axes]
+        fits = codes.ndim == 2 and codes.shape[1] == len(n_bins)
+        if not fits or np.any(codes.max(axis=0, initial=0) > n_bins):
+            raise InputError(
+                f"`codes` must have {len(n_bins)} columns, each with codes up to its axis's `n_bins`; "
+                f"got shape {codes.shape}."
+            )
+        weights = check_weights(sample_weight, len(codes))
+        counts = pair_counts(codes, n_bins, weights)
+        return cls(schema, tuple(axes), counts, len(codes) if weights is None else weights.sum())
+
+    def __add__(self, other: object) -> PairwiseMarginals:
+        if not isinstance(other, PairwiseMarginals):
+            return NotImplemented
+        if self.schema != other.schema:
+            raise InputError(
+                "Counts of different schemas do not add; make one schema from the sum of the profiles: "
+                f"{listed(self.schema.names)} and {listed(other.schema.names)}."
+            )
+        unequal = [v.name for v, a, b in zip(self.schema, self.axes, other.axes, strict=True) if a != b]
+        if unequal:
+            raise InputError(
+                f"Counts on different axes do not add; the axes of {listed(unequal)} differ. Make one set of "
+                "axes from the sum of the profiles."
+            )
+        return PairwiseMarginals(self.schema, self.axes, self.counts + other.counts, self.n_rows + other.n_rows)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PairwiseMarginals)
+            and (self.schema, self.axes, self.n_rows) == (other.schema, other.axes, other.n_rows)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.schema, self.n_rows))
+
+    def allclose(self, other: PairwiseMarginals, rtol: float = 1e-9, atol: float = 0.0) -> bool:
+        """Whether schema and axes are equal and all counts agree up to a tolerance."""
+        return (
+            (self.schema, self.axes) == (other.schema, other.axes)
+            and bool(np.isclose(self.n_rows, other.n_rows, rtol=rtol, atol=atol))
+            and np.allclose(self.counts, other.counts, rtol=rtol, atol=atol)
+        )
+
+    @cached_property
+    def _starts(self) -> AnyArray:
+        return np.concatenate([[0], np.cumsum([axis.n_bins for axis in self.axes])])
+
+    def _bins(self, variable: str | int) -> slice:
+        position = self.schema.index(variable) if isinstance(variable, str) else range(len(self.axes))[variable]
+        return slice(int(self._starts[position]), int(self._starts[position + 1]))
+
+    def marginal(self, variable: str | int) -> AnyArray:
+        """Return the counts of one variable, by name or position, shape (n_bins,)."""
+        bins = self._bins(variable)
+        return self.counts[bins, bins].diagonal()
+
+    def pair(self, first: str | int, second: str | int) -> AnyArray:
+        """Return the table of counts of two variables, shape (n_bins of the first, n_bins of the second)."""
+        return self.counts[self._bins(first), self._bins(second)]
+
+    def select(self, names: Iterable[str]) -> PairwiseMarginals:
+        """Return the counts of some variables, in the order asked for."""
+        names = list(names)
+        schema = self.schema.select(names)
+        bins = np.concatenate([np.r_[self._bins(name)] for name in names])
+        axes = tuple(self.axes[self.schema.index(name)] for name in names)
+        return PairwiseMarginals(schema, axes, self.counts[np.ix_(bins, bins)], self.n_rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types that `json` can write."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "schema": self.schema.to_dict(),
+            "axes": [axis.to_dict() for axis in self.axes],
+            "counts": self.counts.tolist(),
+            "n_rows": self.n_rows,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> PairwiseMarginals:
+        """Read what `to_dict` wrote, and check it."""
+        if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
+            raise FileFormatError(f"Pairwise marginals are a mapping with 'format': {FORMAT!r}.")
+        if fields.get("version") != VERSION:
+            raise FileFormatError(
+                f"These pairwise marginals are of version {fields.get('version')!r}; this package reads "
+                f"version {VERSION}."
+            )
+        try:
+            schema = Schema.from_dict(fields["schema"])
+            axes = tuple(Axis.from_dict(axis) for axis in fields["axes"])
+            marginals = cls(schema, axes, np.array(fields["counts"]), float(fields["n_rows"]))
+            _check_counts(marginals.counts, marginals.n_rows)
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"Pairwise marginals could not be read: {error}") from error
+        return marginals
+
+    def __repr__(self) -> str:
+        bins = sum(axis.n_bins for axis in self.axes)
+        return f"PairwiseMarginals({len(self.schema)} variables, {bins} bins, {self.n_rows:g} rows)"
+
+
+def _check_counts(counts: AnyArray, n_rows: float) -> None:
+    if counts.dtype.kind not in "if":
+        raise InputError("`counts` must be numbers.")
+    if not np.all(np.isfinite(counts)) or np.any(counts < 0) or not 0 <= n_rows < np.inf:
+        raise InputError("`counts` and `n_rows` must be finite and not negative.")
+    if not np.array_equal(counts, counts.T):
+        raise InputError("`counts` must be symmetric.")
+
+
+def _check_memory(schema: Schema, axes: Sequence[Axis]) -> None:
+    n_bins = sum(axis.n_bins for axis in axes)
+    if 8 * n_bins**2 > MEMORY_LIMIT:
+        widest = sorted(zip(axes, schema.names, strict=True), key=lambda pair: -pair[0].n_bins)[:3]
+        named = ", ".join(f"{name!r} ({axis.n_bins} bins)" for axis, name in widest)
+        raise InputError(
+            f"Counts of all pairs of {n_bins} bins would take {8 * n_bins**2 / 2**30:.1f} GiB. Most bins: "
+            f"{named}. Drop such columns, merge rare categories, or use fewer bins."
+        )

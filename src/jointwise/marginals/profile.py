@@ -1,0 +1,162 @@
+"""Profile: the first pass over a table. Types and distribution of each column; from it schema and axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointwise._checks import check_choice, check_integer, check_weights, listed, unknown_name
+from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, half_integers, midpoints, snap
+from jointwise.exceptions import InputError
+from jointwise.marginals.column import ColumnProfile
+from jointwise.tables import read_table
+from jointwise.variables import Kind, Schema, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from jointwise._typing import FloatArray
+
+_TAIL = 0.005  # share of rows beyond the evenly spaced edges, on each side
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one pass over the rows tells of each column; profiles of parts of a table add up.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnProfile
+    n_rows : float
+        Number of rows, or sum of their weights.
+    container : str, optional
+        Where the rows came from: "numpy", "dict", "pandas", "polars" or "pyarrow".
+
+    Examples
+    --------
+    >>> first = Profile.of({"age": [31, 28], "job": ["cook", "nurse"]})
+    >>> second = Profile.of({"age": [45, None], "job": ["cook", None]})
+    >>> schema = (first + second).schema()
+    >>> [(variable.name, str(variable.kind), variable.categories) for variable in schema]
+    [('age', 'integer', None), ('job', 'categorical', ('cook', 'nurse'))]
+    """
+
+    columns: tuple[ColumnProfile, ...]
+    n_rows: float
+    container: str | None
+
+    @classmethod
+    def empty(cls) -> Profile:
+        """Return the profile of no rows, which adds to any other without changing it."""
+        return cls((), 0.0, None)
+
+    @classmethod
+    def of(cls, data: Any, sample_weight: Any = None) -> Profile:
+        """Return the profile of a table.
+
+        Parameters
+        ----------
+        data : Table, or anything `read_table` takes, with n rows
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows. A whole number counts as that many equal rows; rows of weight 0 as absent.
+        """
+        table = read_table(data)
+        weights = check_weights(sample_weight, table.n_rows)
+        if weights is not None and not np.all(weights > 0):
+            table, weights = table.rows(weights > 0), weights[weights > 0]
+        columns = tuple(ColumnProfile.of(column, weights) for column in table)
+        return cls(columns, float(table.n_rows if weights is None else weights.sum()), table.container)
+
+    def __add__(self, other: object) -> Profile:
+        if not isinstance(other, Profile):
+            return NotImplemented
+        if self.container is None or other.container is None:
+            return other if self.container is None else self
+        if self.container != other.container:
+            raise InputError(
+                f"Profiles of tables of different types do not add: {self.container} and {other.container}."
+            )
+        if self.names != other.names:
+            raise InputError(
+                "Profiles must have the same columns in the same order to add: "
+                f"{listed(self.names)} and {listed(other.names)}."
+            )
+        columns = tuple(a + b for a, b in zip(self, other, strict=True))
+        return Profile(columns, self.n_rows + other.n_rows, self.container)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def __iter__(self) -> Iterator[ColumnProfile]:
+        return iter(self.columns)
+
+    def schema(self, kinds: Mapping[str, str] | None = None) -> Schema:
+        """Return what each column is.
+
+        Text, booleans and categoricals are categorical; integers are integer, and so are floats that are all
+        whole where some are missing (pandas turns such integers into floats); other numbers and dates
+        are continuous.
+
+        Parameters
+        ----------
+        kinds : mapping, optional
+            Kinds by name where they should be others: "continuous", "integer", "categorical", or "ordinal"
+            for a categorical variable whose order means something.
+        """
+        if self.container is None or not self.n_rows:
+            raise InputError(
+                f"Found a table with 0 sample(s) (shape=(0, {len(self.columns)})) while a minimum of 1 is required."
+            )
+        kinds = dict(kinds or {})
+        for name, kind in kinds.items():
+            if name not in self.names:
+                raise unknown_name("variable in `kinds`:", name, self.names)
+            check_choice(f"kinds[{name!r}]", kind, [*Kind, "ordinal"])
+        return Schema(tuple(column.variable(kinds.get(column.name)) for column in self), self.container)
+
+    def axes(self, schema: Schema, n_bins: int) -> tuple[Axis, ...]:
+        """Return the bins of each variable of a schema, spikes with bins of their own.
+
+        Half of the edges are evenly spaced between the 0.5% and 99.5% quantiles, which shows the shape of a
+        density, and half hold equal counts between them, which keeps skewed and heavy-tailed columns apart.
+        All lie midway between observed values. Integers in a range of no more than `n_bins` have a bin each.
+
+        Parameters
+        ----------
+        schema : Schema
+            As `schema` returned it; kinds, categories and spikes are taken from it.
+        n_bins : int
+            Largest number of intervals of a variable.
+        """
+        n_bins = check_integer("n_bins", n_bins, 1)
+        profile = dict(zip(self.names, self.columns, strict=True))
+        for name in schema.names:
+            if name not in profile:
+                raise unknown_name("column", name, self.names)
+        return tuple(_axis(variable, profile[variable.name], n_bins) for variable in schema)
+
+
+def _axis(variable: Variable, column: ColumnProfile, n_bins: int) -> Axis:
+    if variable.categories is not None:
+        return DiscreteAxis(np.arange(len(variable.categories), dtype=np.float64))
+    if variable.kind is Kind.INTEGER:
+        low, high = column.sketch.min, column.sketch.max
+        if high - low < n_bins:
+            return BinnedAxis(np.arange(low, high) + 0.5)
+    edges = _edges(column, n_bins, variable.spikes)
+    return BinnedAxis(half_integers(edges) if variable.kind is Kind.INTEGER else edges, np.array(variable.spikes))
+
+
+def _edges(column: ColumnProfile, n_bins: int, spikes: tuple[float, ...]) -> FloatArray:
+    low, high, counts = column.sketch.without(spikes)
+    if len(low) <= n_bins:
+        return midpoints(low, high)
+    rank = np.cumsum(counts)
+    start = low[np.searchsorted(rank, _TAIL * rank[-1])]
+    stop = high[np.searchsorted(rank, (1 - _TAIL) * rank[-1])]
+    even = snap(BinnedAxis.equal_width(start, stop, n_bins // 2 + 1).edges, low, high)
+    return np.union1d(even, BinnedAxis.quantiles(low, counts, n_bins - len(even), upper=high).edges)

@@ -1,0 +1,228 @@
+"""ValueSketch: the distribution of one column of numbers, bounded in size and exactly mergeable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from jointwise._checks import read_only
+from jointwise.exceptions import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jointwise._typing import AnyArray, FloatArray, IntArray
+
+_BLOCK = 2**20  # rows sorted at a time
+_FIELDS = ("keys", "counts", "low", "low_counts", "high", "high_counts")
+
+
+@dataclass(frozen=True, eq=False)
+class ValueSketch:
+    """Counts of the values of a column, grouped where there are too many different ones.
+
+    A float64 is mapped to an integer in the same order; values whose integers agree in all but the lowest
+    `shift` bits form a group. `shift` is the smallest for which at most `LIMIT` groups remain, so the sketch
+    is exact (`shift` 0: each group is one value) up to `LIMIT` different values, and otherwise groups values
+    that agree to a relative precision. Nothing in it depends on the order of the rows or on how they were
+    split into sketches that were then added.
+
+    Parameters
+    ----------
+    shift : int
+    keys : array of shape (m,)
+        The groups' integers, increasing.
+    counts : array of shape (m,)
+        Rows, or sum of weights, of each group; int64, or float64 with weights.
+    low, high : array of shape (m,)
+        Smallest and largest value of each group.
+    low_counts, high_counts : array of shape (m,)
+        Rows that hold just these values.
+    is_integral : bool
+        Whether all values are whole numbers.
+
+    Examples
+    --------
+    >>> sketch = ValueSketch.of([3.0, 1.0]) + ValueSketch.of([1.0])
+    >>> sketch.values, sketch.counts, sketch.quantile(0.5)
+    (array([1., 3.]), array([2, 1]), np.float64(1.0))
+    """
+
+    LIMIT: ClassVar[int] = 65_536
+
+    shift: int
+    keys: IntArray
+    counts: AnyArray
+    low: FloatArray
+    low_counts: AnyArray
+    high: FloatArray
+    high_counts: AnyArray
+    is_integral: bool
+
+    def __post_init__(self) -> None:
+        for name in _FIELDS:
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @classmethod
+    def empty(cls) -> ValueSketch:
+        """Return the sketch of no rows."""
+        none, zero = np.empty(0), np.empty(0, dtype=np.int64)
+        return cls(0, zero, zero, none, zero, none, zero, is_integral=True)
+
+    @classmethod
+    def of(cls, values: Any, weights: FloatArray | None = None) -> ValueSketch:
+        """Return the sketch of finite numbers of shape (n,), with weights that are not zero if any."""
+        values = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+        if not np.all(np.isfinite(values)):
+            raise InputError("A sketch takes finite numbers only.")
+        sketch = cls.empty()
+        for start in range(0, len(values), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            sketch += cls._of_block(values[rows], None if weights is None else weights[rows])
+        return sketch
+
+    @classmethod
+    def _of_block(cls, values: FloatArray, weights: FloatArray | None) -> ValueSketch:
+        if weights is None:
+            distinct, counts = np.unique(values, return_counts=True)
+        else:
+            distinct, position = np.unique(values, return_inverse=True)
+            counts = np.bincount(position, weights, minlength=len(distinct))
+        integral = bool(np.all(distinct == np.rint(distinct)))
+        keys = _ordered_integers(distinct)
+        return _bounded(cls(0, keys, counts, distinct, counts, distinct, counts, is_integral=integral))
+
+    def __add__(self, other: object) -> ValueSketch:
+        if not isinstance(other, ValueSketch):
+            return NotImplemented
+        if not len(self.keys) or not len(other.keys):
+            return self if len(self.keys) else other
+        shift = max(self.shift, other.shift)
+        parts = (self._coarser(shift), other._coarser(shift))
+        order = np.argsort(np.concatenate([part.keys for part in parts]), kind="stable")
+        joined = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in _FIELDS}
+        both = ValueSketch(shift=shift, is_integral=self.is_integral and other.is_integral, **joined)
+        return _bounded(_grouped(both))
+
+    def _coarser(self, shift: int) -> ValueSketch:
+        if shift == self.shift:
+            return self
+        return _grouped(replace(self, shift=shift, keys=self.keys >> (shift - self.shift)))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ValueSketch)
+            and (self.shift, self.is_integral) == (other.shift, other.is_integral)
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _FIELDS)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shift, len(self.keys), self.n))
+
+    @property
+    def n(self) -> float:
+        """Number of rows, or sum of weights."""
+        return float(self.counts.sum())
+
+    @property
+    def exact(self) -> bool:
+        """Whether every different value is known."""
+        return self.shift == 0
+
+    @property
+    def values(self) -> FloatArray:
+        """Different values, increasing, where `exact`; `counts` says how often each occurs."""
+        if not self.exact:
+            raise InputError(f"The column has more than {self.LIMIT} different values; not all are kept.")
+        return self.low
+
+    @property
+    def min(self) -> float:
+        """Smallest value."""
+        return float(self.low[0])
+
+    @property
+    def max(self) -> float:
+        """Largest value."""
+        return float(self.high[-1])
+
+    def quantile(self, q: Any) -> Any:
+        """Return the smallest value v with at least a share q of the rows at or below it.
+
+        Exact where `exact`, and for the ends of groups; inside a group its middle.
+        """
+        rank = np.clip(np.asarray(q, dtype=np.float64), 0.0, 1.0) * self.n
+        upto = np.cumsum(self.counts)
+        group = np.minimum(np.searchsorted(upto, rank), len(upto) - 1)
+        inside = rank - (upto[group] - self.counts[group])
+        middle = self.low[group] / 2 + self.high[group] / 2
+        below_high = np.where(inside <= self.low_counts[group], self.low[group], middle)
+        at_high = inside > self.counts[group] - self.high_counts[group]
+        return np.where(at_high & (self.low[group] < self.high[group]), self.high[group], below_high)[()]
+
+    def without(self, spikes: Sequence[float]) -> tuple[FloatArray, FloatArray, AnyArray]:
+        """Return smallest and largest values and counts of the groups, less the rows of some values."""
+        counts = self.counts.copy()
+        for spike in spikes:
+            group = np.searchsorted(self.high, spike)
+            if group < len(counts) and self.low[group] == spike:
+                counts[group] -= self.low_counts[group]
+            elif group < len(counts) and self.high[group] == spike:
+                counts[group] -= self.high_counts[group]
+        left = counts > 0
+        return self.low[left], self.high[left], counts[left]
+
+    def spikes(self) -> tuple[float, ...]:
+        """Return values that repeat far more often than a density allows.
+
+        A value is a spike if it holds at least 10 rows and 2% of them, and more than 5 times the median count
+        of its 8 nearest neighbours (4 on each side). A column of one value is a spike, and one of at most 10
+        values that come back 10 times on average is all spikes. Where the sketch is not `exact`, only values
+        at the end of a group can be found: a spike with close neighbours on both sides is then missed.
+        """
+        values, first = np.unique(np.concatenate([self.low, self.high]), return_index=True)
+        counts = np.concatenate([self.low_counts, self.high_counts])[first]
+        few = self.exact and 0 < len(values) <= 10
+        if few and (len(values) == 1 or self.n >= 10 * len(values)):
+            return tuple(values.tolist())
+        tall = np.flatnonzero(counts >= max(10.0, 0.02 * self.n))
+        return tuple(float(values[i]) for i in tall.tolist() if counts[i] > 5 * np.median(_around(counts, i)))
+
+
+def _around(counts: AnyArray, i: int) -> AnyArray:
+    return np.concatenate([counts[max(i - 4, 0) : i], counts[i + 1 : i + 5]])
+
+
+def _ordered_integers(values: FloatArray) -> IntArray:
+    """Return integers in the order of the floats: their bits, reversed for negative numbers."""
+    bits = values.view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+
+
+def _bounded(sketch: ValueSketch) -> ValueSketch:
+    """Drop bits until at most LIMIT groups are left."""
+    lowest, highest = 0, 63
+    while lowest < highest:  # the number of groups falls with the bits dropped, so halve the range
+        middle = (lowest + highest) // 2
+        groups = 1 + np.count_nonzero(np.diff(sketch.keys >> middle))
+        lowest, highest = (lowest, middle) if groups <= sketch.LIMIT else (middle + 1, highest)
+    return sketch._coarser(sketch.shift + lowest)  # noqa: SLF001  # the two halves of one step
+
+
+def _grouped(sketch: ValueSketch) -> ValueSketch:
+    """Merge neighbours with equal keys; keys come sorted."""
+    new = np.concatenate([[True], np.diff(sketch.keys) != 0])
+    starts, group = np.flatnonzero(new), np.cumsum(new) - 1
+    low = np.minimum.reduceat(sketch.low, starts)
+    high = np.maximum.reduceat(sketch.high, starts)
+    return replace(
+        sketch,
+        keys=sketch.keys[starts],
+        counts=np.add.reduceat(sketch.counts, starts),
+        low=low,
+        low_counts=np.add.reduceat(np.where(sketch.low == low[group], sketch.low_counts, 0), starts),
+        high=high,
+        high_counts=np.add.reduceat(np.where(sketch.high == high[group], sketch.high_counts, 0), starts),
+    )

@@ -1,0 +1,154 @@
+"""Encoding: tables to float64 matrices by a schema, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+from warnings import warn
+
+import numpy as np
+
+from jointwise._checks import check_choice, listed
+from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
+from jointwise.tables.frames import write_frame
+from jointwise.tables.table import Table, read_table
+from jointwise.variables import OUTSIDE, Schema, Variable, is_temporal, parse_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jointwise._typing import AnyArray, FloatArray
+    from jointwise.tables.columns import Column
+
+
+def encode(
+    data: Any,
+    schema: Schema,
+    *,
+    unseen: Literal["outside", "missing"] = "outside",
+    absent: Literal["error", "missing"] = "error",
+) -> FloatArray:
+    """Return rows as numbers, in the column order of a schema.
+
+    Parameters
+    ----------
+    data : Table, or anything `read_table` takes
+        Columns are found by name, and further columns are ignored; an array must have the schema's columns.
+    schema : Schema of N variables
+    unseen : {"outside", "missing"}
+        What a category becomes that the schema does not know: -1, or NaN and one `UnseenCategoryWarning`.
+    absent : {"error", "missing"}
+        Whether a column that is not there is an error or all NaN.
+
+    Returns
+    -------
+    matrix : array of shape (n, N)
+
+    Examples
+    --------
+    >>> from jointwise.variables import Variable
+    >>> schema = Schema((Variable("x", "continuous"), Variable("s", "categorical", categories=("F", "M"))))
+    >>> encode({"s": ["M", "F"], "x": [0.5, None]}, schema)
+    array([[0.5, 1. ],
+           [nan, 0. ]])
+    """
+    check_choice("unseen", unseen, ("outside", "missing"))
+    check_choice("absent", absent, ("error", "missing"))
+    table = read_table(data)
+    matrix = np.full((table.n_rows, len(schema)), np.nan)
+    strangers: dict[str, list[Any]] = {}
+    for target, position in _positions(table, schema, absent):
+        variable = schema.variables[target]
+        column = table.read(position)
+        if variable.categories is None:
+            matrix[:, target] = _encode_numbers(column, variable)
+            continue
+        codes, unknown = _encode_categories(column, variable)
+        if unknown and unseen == "missing":
+            strangers[variable.name] = unknown
+            codes[codes == OUTSIDE] = np.nan
+        matrix[:, target] = codes
+    if strangers:
+        found = "; ".join(f"{name!r}: {listed(labels)}" for name, labels in strangers.items())
+        warn(
+            f"Categories not seen in fitting are treated as missing: {found}.",
+            UnseenCategoryWarning,
+            stacklevel=2,
+        )
+    return matrix
+
+
+def decode(matrix: FloatArray, schema: Schema) -> Any:
+    """Return encoded rows as the frame type, and with the column types, that the schema's table had.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, N)
+        Encoded values; NaN comes back as a missing value.
+    schema : Schema of N variables
+
+    Returns
+    -------
+    data : frame, mapping or array
+        An array keeps a number type where all columns share it; else it holds objects.
+    """
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] != len(schema):
+        raise InputError(f"`matrix` must have one column for each of {len(schema)} variables; got {matrix.shape}.")
+    return write_frame(matrix, schema)
+
+
+def _positions(table: Table, schema: Schema, absent: str) -> list[tuple[int, int]]:
+    """Pairs (variable, column): by name, or by position for arrays."""
+    if table.container == "numpy":
+        if len(table.names) != len(schema):
+            raise InputError(f"X has {len(table.names)} features, but {len(schema)} features are expected as input.")
+        return [(position, position) for position in range(len(schema))]
+    place = {name: position for position, name in enumerate(table.names)}
+    missing = [name for name in schema.names if name not in place]
+    if missing and absent == "error":
+        raise UnknownNameError(f"The table lacks columns {listed(missing)}; it has {listed(table.names)}.")
+    return [(target, place[name]) for target, name in enumerate(schema.names) if name in place]
+
+
+def _encode_categories(column: Column, variable: Variable) -> tuple[FloatArray, list[Any]]:
+    """Codes of a categorical variable, and the labels met that it does not know."""
+    labels: Sequence[Any]
+    positions: AnyArray
+    if column.labels is None:
+        numbers, positions = np.unique(column.values, return_inverse=True)
+        labels = numbers.tolist()
+    else:
+        labels, positions = column.labels, column.values
+    code = {category: float(number) for number, category in enumerate(variable.categories or ())}
+    codes = np.array([code.get(label, OUTSIDE) for label in labels])
+    present = ~np.isnan(column.values)
+    met = positions[present].astype(np.intp)
+    encoded = np.full(len(column.values), np.nan)
+    encoded[present] = codes[met] if len(met) else 0.0
+    unknown = [labels[position] for position in np.unique(met[encoded[present] == OUTSIDE])]
+    return encoded, unknown
+
+
+def _encode_numbers(column: Column, variable: Variable) -> FloatArray:
+    """Values of a continuous or integer variable; labels (booleans, ISO dates) are read one by one."""
+    if column.labels is not None:
+        present = ~np.isnan(column.values)
+        encoded = np.full(len(column.values), np.nan)
+        met, positions = np.unique(column.values[present].astype(np.intp), return_inverse=True)
+        encoded[present] = np.array([variable.encode_value(column.labels[label]) for label in met])[positions]
+        return encoded
+    if np.all(np.isnan(column.values)):
+        return column.values
+    if is_temporal(column.dtype) != is_temporal(variable.dtype):
+        raise InputError(f"Column {column.name!r} must hold {variable.dtype} values; it holds {column.dtype}.")
+    if _zoned(column.dtype) != _zoned(variable.dtype):
+        raise InputError(
+            f"Column {column.name!r} must hold {variable.dtype} values; it holds {column.dtype}. "
+            "Times with and without a zone cannot be compared."
+        )
+    return column.values
+
+
+def _zoned(dtype: str) -> bool:
+    parsed = parse_datetime(dtype)
+    return parsed is not None and parsed[1] is not None

@@ -1,0 +1,143 @@
+"""Tables: anything that has rows and named columns, read without copying it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy.sparse import issparse
+
+from jointwise._checks import check_choice, listed
+from jointwise.exceptions import InputError
+from jointwise.tables.columns import CellTypeError, Column, read_array, read_series
+from jointwise.variables import duplicates
+
+if TYPE_CHECKING:
+    from jointwise._typing import AnyArray
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of named columns, whatever holds them.
+
+    Parameters
+    ----------
+    names : tuple of str
+    n_rows : int
+    container : str
+        "numpy", "dict", "pandas", "polars" or "pyarrow".
+    columns : tuple
+        One-dimensional numpy arrays or narwhals series, one for each name.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    container: str
+    columns: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        doubled = duplicates(self.names)
+        if doubled:
+            raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+
+    def read(self, position: int) -> Column:
+        """Return a column as numbers."""
+        column, name = self.columns[position], self.names[position]
+        return read_array(name, column) if isinstance(column, np.ndarray) else read_series(name, column)
+
+    def __iter__(self) -> Iterator[Column]:
+        return (self.read(position) for position in range(len(self.names)))
+
+    def rows(self, keep: AnyArray) -> Table:
+        """Return the rows that a boolean mask or an array of row numbers picks."""
+        chosen = np.flatnonzero(keep) if keep.dtype == bool else keep
+        columns = tuple(column[chosen] for column in self.columns)
+        return Table(self.names, len(chosen), self.container, columns)
+
+
+def read_table(data: Any) -> Table:
+    """Read a table.
+
+    Parameters
+    ----------
+    data : array-like of shape (n, N), mapping, or pandas, Polars or PyArrow frame
+        Columns of an array are called x0, x1, ...; a mapping takes names to sequences of one length. Names of
+        pandas columns that are not text are turned into text: column 0 is then called "0".
+
+    Examples
+    --------
+    >>> table = read_table({"age": [31, 28], "job": ["cook", None]})
+    >>> table.names, table.n_rows
+    (('age', 'job'), 2)
+    """
+    if isinstance(data, Table):
+        return data
+    if issparse(data):
+        raise CellTypeError("Sparse data was passed, but dense data is required; use `.toarray()` first.")
+    if isinstance(data, Mapping):
+        table = _read_mapping(data)
+    elif nw.dependencies.is_into_dataframe(data):
+        table = _read_frame(data)
+    else:
+        table = _read_array(data)
+    shape = f"(shape=({table.n_rows}, {len(table.names)})) while a minimum of 1 is required."
+    if not table.names:
+        raise InputError(f"Found a table with 0 feature(s) {shape}")
+    return table
+
+
+def _read_mapping(data: Mapping[Any, Any]) -> Table:
+    columns = []
+    for name, values in data.items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(f"Column {name!r} must be a sequence of values; got {values!r}.")
+        column = values if isinstance(values, np.ndarray) else _to_array(list(values), f"Column {name!r}")
+        if column.ndim != 1:
+            raise InputError(f"Column {name!r} must have one dimension; got {column.ndim}.")
+        columns.append(column)
+    lengths = {str(name): len(column) for name, column in zip(data, columns, strict=True)}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"Columns must have one length; got {lengths}.")
+    return Table(tuple(lengths), next(iter(lengths.values()), 0), "dict", tuple(columns))
+
+
+def _read_frame(data: Any) -> Table:
+    names = data.column_names if hasattr(data, "column_names") else data.columns
+    names = tuple(str(name) for name in names)
+    doubled = duplicates(names)
+    if doubled:
+        raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+    frame = nw.from_native(data, eager_only=True)
+    container = frame.implementation.value
+    check_choice("the frame's library", container, ("pandas", "polars", "pyarrow"))
+    return Table(names, len(frame), container, tuple(frame.iter_columns()))
+
+
+def _read_array(data: Any) -> Table:
+    array = _to_array(data, "The table")
+    if array.ndim == 0:
+        lazy = " Call `.collect()` on it first." if hasattr(data, "collect") else ""
+        raise InputError(f"Expected a 2D array, a mapping or a frame; got {type(data).__name__}.{lazy}")
+    if array.ndim != 2:
+        raise InputError(
+            f"Expected a 2D array, a mapping or a frame; got a {array.ndim}D array. Reshape your data: "
+            "`.reshape(-1, 1)` if it has one column, `.reshape(1, -1)` if it is one row."
+        )
+    names = tuple(f"x{column}" for column in range(array.shape[1]))
+    return Table(names, len(array), "numpy", tuple(array.T))
+
+
+def _to_array(data: Any, what: str) -> AnyArray:
+    if isinstance(data, np.ma.MaskedArray):
+        filled: AnyArray = np.array(data.data, dtype=object)
+        filled[np.ma.getmaskarray(data)] = None
+        return filled
+    try:
+        array = np.asarray(data)
+        # Lists that mix text and numbers would all become text.
+        return np.asarray(data, dtype=object) if array.dtype.kind in "US" and isinstance(data, Sequence) else array
+    except ValueError as error:
+        raise InputError(f"{what} could not be read as an array: {error}") from error

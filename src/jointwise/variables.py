@@ -1,0 +1,331 @@
+"""Variables and schemas: what a column of a table is, and how its values become numbers.
+
+Inside the package every cell is one float64, with NaN for a missing value: a number is itself, a date or time
+is days since 1970-01-01 (UTC where it has a zone), a category is its position in `Variable.categories`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from math import isfinite, isnan, nan
+from numbers import Real
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from jointwise._checks import check_choice, listed, unknown_name
+from jointwise.exceptions import FileFormatError, InputError
+
+CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
+DTYPES = ("float64", "int64", "bool", "string", "categorical", "enum", "date")
+UNITS = ("s", "ms", "us", "ns")
+OUTSIDE = -1.0  # code of a category that the schema does not know
+_DATETIME = re.compile(r"datetime\[(s|ms|us|ns)(?:,([^\]]+))?\]")
+_DAY = dt.timedelta(days=1)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+class Kind(StrEnum):
+    """What a variable is: this settles its base measure."""
+
+    CONTINUOUS = "continuous"
+    INTEGER = "integer"
+    CATEGORICAL = "categorical"
+
+
+def parse_datetime(dtype: str) -> tuple[str, str | None] | None:
+    """Split "datetime[us,Europe/Paris]" into unit and zone; None for any other logical type.
+
+    >>> parse_datetime("datetime[ns]"), parse_datetime("date")
+    (('ns', None), None)
+    """
+    match = _DATETIME.fullmatch(dtype)
+    return (match[1], match[2]) if match else None
+
+
+def is_temporal(dtype: str) -> bool:
+    """Whether values of this logical type are dates or times."""
+    return dtype == "date" or parse_datetime(dtype) is not None
+
+
+def is_missing(value: object) -> bool:
+    """Whether a scalar stands for "not observed": None, NaN, NaT, or pandas' NA.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(np.datetime64("NaT")), is_missing("")
+    (True, True, True, False)
+    """
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return isinstance(value, (float, np.floating)) and isnan(value)
+
+
+def category_order(category: Any) -> tuple[str, Any]:
+    """Sort key for categories: by type first, because text and numbers do not compare."""
+    return ("text" if isinstance(category, str) else "number", category)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable of a table.
+
+    Parameters
+    ----------
+    name : str
+    kind : Kind or str
+        "continuous", "integer" or "categorical".
+    categories : tuple of str, bool, int or float, optional
+        The categories in the order of their codes 0, 1, ...; None unless categorical.
+    ordered : bool
+        Whether the order of the categories means something.
+    spikes : tuple of float
+        Values of a continuous variable that have a probability of their own.
+    observed : tuple of float
+        Smallest and largest encoded value seen.
+    dtype : str
+        Logical type of the values as they came: "float64", "int64", "bool", "string", "categorical", "enum",
+        "date", "datetime[unit]" or "datetime[unit,zone]".
+
+    Examples
+    --------
+    >>> size = Variable("size", "categorical", categories=("S", "M", "L"), ordered=True, dtype="string")
+    >>> size.encode_value("M"), size.decode_value(2.0)
+    (1.0, 'L')
+    >>> day = Variable("day", "continuous", dtype="date")
+    >>> day.encode_value("1970-01-11"), day.decode_value(10.2)
+    (10.0, datetime.date(1970, 1, 11))
+    """
+
+    name: str
+    kind: Kind
+    categories: tuple[Any, ...] | None = None
+    ordered: bool = False
+    spikes: tuple[float, ...] = ()
+    observed: tuple[float, float] = (nan, nan)
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InputError(f"A variable's name must be a string; got {self.name!r}.")
+        check_choice("kind", self.kind, list(Kind))
+        object.__setattr__(self, "kind", Kind(self.kind))
+        if self.dtype not in DTYPES and parse_datetime(self.dtype) is None:
+            raise InputError(
+                f"Variable {self.name!r}: `dtype` must be one of {listed(DTYPES)} or 'datetime[unit,zone]'; "
+                f"got {self.dtype!r}."
+            )
+        self._check_categories()
+        object.__setattr__(self, "spikes", tuple(sorted(float(spike) for spike in self.spikes)))
+        if self.spikes and self.kind is not Kind.CONTINUOUS:
+            raise InputError(f"Variable {self.name!r} is {self.kind}: only a continuous one can have spikes.")
+        low, high = self.observed
+        # One NaN object for "unknown", so that equal variables compare equal.
+        ends = tuple(nan if isnan(end) else float(end) for end in (low, high))
+        object.__setattr__(self, "observed", ends)
+
+    def _check_categories(self) -> None:
+        if (self.categories is None) == (self.kind is Kind.CATEGORICAL):
+            need = "needs its categories" if self.categories is None else "takes no categories"
+            raise InputError(f"Variable {self.name!r} is {self.kind} and {need}.")
+        if self.categories is None:
+            return
+        categories = tuple(_plain(category) for category in self.categories)
+        for category in categories:
+            number = isinstance(category, float) and isfinite(category)
+            if not (number or isinstance(category, (str, int))):
+                raise InputError(
+                    f"Variable {self.name!r}: a category must be text, a boolean or a finite number; "
+                    f"got {category!r} of type {type(category).__name__}. Convert the column to text first."
+                )
+        if len(set(categories)) < len(categories):
+            raise InputError(f"Variable {self.name!r} has equal categories: {listed(categories)}.")
+        object.__setattr__(self, "categories", categories)
+
+    def encode_value(self, value: object) -> float:
+        """Turn one native value into its number; a missing one into NaN."""
+        if is_missing(value):
+            return nan
+        if self.categories is not None:
+            return self._encode_category(_plain(value))
+        if is_temporal(self.dtype):
+            return self._encode_time(value)
+        if not isinstance(value, (Real, Decimal, np.bool_)):
+            raise InputError(f"Variable {self.name!r} takes numbers; got {value!r} of type {type(value).__name__}.")
+        return float(value)
+
+    def _encode_category(self, value: object) -> float:
+        assert self.categories is not None  # the caller asked
+        if not isinstance(value, Hashable) or value not in self.categories:
+            raise unknown_name(f"category of variable {self.name!r}:", value, self.categories)
+        return float(self.categories.index(value))
+
+    def _encode_time(self, value: object) -> float:
+        try:
+            return _days(value, self._zone())
+        except (TypeError, ValueError):
+            raise InputError(
+                f"Variable {self.name!r} takes dates, times or ISO text such as '2024-05-31'; got {value!r}."
+            ) from None
+
+    def decode_value(self, number: float) -> Any:
+        """Turn one encoded number into a native value; NaN into None."""
+        if isnan(number):
+            return None
+        if self.categories is not None:
+            code = int(number)
+            if not 0 <= code < len(self.categories):
+                last = len(self.categories) - 1
+                raise InputError(f"Variable {self.name!r} has category codes 0 to {last}; got {number}.")
+            return self.categories[code]
+        if self.dtype == "date":
+            return (_EPOCH + round(number) * _DAY).date()
+        if is_temporal(self.dtype):
+            zone = self._zone()
+            moment = _EPOCH + dt.timedelta(microseconds=round(number * 86_400_000_000))
+            return moment.replace(tzinfo=None) if zone is None else moment.astimezone(zone)
+        return round(number) if self.kind is Kind.INTEGER and isfinite(number) else float(number)
+
+    def _zone(self) -> dt.tzinfo | None:
+        parsed = parse_datetime(self.dtype)
+        return None if parsed is None or parsed[1] is None else time_zone(parsed[1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types that `json` can write."""
+        return {
+            "name": self.name,
+            "kind": str(self.kind),
+            "categories": None if self.categories is None else list(self.categories),
+            "ordered": self.ordered,
+            "spikes": list(self.spikes),
+            "observed": [None if isnan(end) else end for end in self.observed],
+            "dtype": self.dtype,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Variable:
+        """Read what `to_dict` wrote."""
+        try:
+            low, high = (nan if end is None else float(end) for end in fields["observed"])
+            categories = fields["categories"]
+            return cls(
+                name=fields["name"],
+                kind=fields["kind"],
+                categories=None if categories is None else tuple(categories),
+                ordered=bool(fields["ordered"]),
+                spikes=tuple(float(spike) for spike in fields["spikes"]),
+                observed=(low, high),
+                dtype=fields["dtype"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"Not a variable as written by `Variable.to_dict`: {error}.") from error
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The variables of a table in column order, and the frame type results come back in.
+
+    Examples
+    --------
+    >>> schema = Schema((Variable("x", "continuous"), Variable("k", "integer", dtype="int64")))
+    >>> schema.names, schema.index("k"), schema["x"].kind
+    (('x', 'k'), 1, <Kind.CONTINUOUS: 'continuous'>)
+    >>> schema.select(["k"]).names
+    ('k',)
+    """
+
+    variables: tuple[Variable, ...]
+    container: str = "numpy"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", tuple(self.variables))
+        check_choice("container", self.container, CONTAINERS)
+        doubled = duplicates(self.names)
+        if doubled:
+            raise InputError(f"Variables must differ in name; more than one is called {listed(doubled)}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return tuple(variable.name for variable in self.variables)
+
+    def index(self, name: str) -> int:
+        """Return the position of a variable."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise unknown_name("variable", name, self.names) from None
+
+    def select(self, names: Iterable[str]) -> Schema:
+        """Return the schema of some variables, in the order asked for."""
+        return Schema(tuple(self[name] for name in names), self.container)
+
+    def __getitem__(self, name: str) -> Variable:
+        return self.variables[self.index(name)]
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self.variables)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types that `json` can write."""
+        return {"variables": [variable.to_dict() for variable in self], "container": self.container}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
+        """Read what `to_dict` wrote."""
+        try:
+            variables = tuple(Variable.from_dict(each) for each in fields["variables"])
+            return cls(variables, fields["container"])
+        except (KeyError, TypeError, InputError) as error:
+            raise FileFormatError(f"Not a schema as written by `Schema.to_dict`: {error}.") from error
+
+
+def duplicates(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, each once.
+
+    >>> duplicates(["a", "b", "a"])
+    ['a']
+    """
+    seen: set[str] = set()
+    return list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+
+
+def time_zone(name: str) -> dt.tzinfo:
+    """Return the time zone of a name such as "Europe/Paris" or a fixed offset such as "+02:00"."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        offset = re.fullmatch(r"(?:UTC)?([+-])(\d\d):?(\d\d)", name)
+        if offset is None:
+            raise InputError(f"Unknown time zone {name!r}.") from None
+        sign = -1 if offset[1] == "-" else 1
+        return dt.timezone(sign * dt.timedelta(hours=int(offset[2]), minutes=int(offset[3])))
+
+
+def _plain(value: Any) -> Any:
+    """Return a numpy scalar as the Python one it holds."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _days(value: object, zone: dt.tzinfo | None) -> float:
+    """Days since 1970-01-01 UTC; a time without a zone is taken to be in the variable's own."""
+    if isinstance(value, np.datetime64):
+        return float((value - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
+    if isinstance(value, str):
+        value = dt.datetime.fromisoformat(value)
+    if not isinstance(value, dt.date):
+        raise TypeError
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  # its zone follows
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=zone or dt.UTC)
+    return (value - _EPOCH) / _DAY
