@@ -1,0 +1,52 @@
+"""Numerical solvers: arrays in, arrays out.
+
+A `PairwiseProblem` holds the masses of observed pairs of variables and of the atoms on their bins; a solver
+is a record of settings, and `solve` runs it. Which to pick:
+
+- `simplex_weights`: the weights of a 1-D mixture, from the counts of one variable;
+- `PairwiseEM`: all factors from pair masses by composite likelihood; quick, no rates to choose;
+- `MirrorDescentPairs`, then `split_starts`, then `AlternatingMirrorDescent`: the three stages of JUPAD as
+  published, least squares on pair masses.
+
+`random_start` and `split_starts` give factors to start from.
+"""
+
+from jointwise.solvers.alternating import AlternatingMirrorDescent
+from jointwise.solvers.base import Solution, Solver, Status, solve
+from jointwise.solvers.expectation_maximization import (
+    PairwiseEM,
+    marginal_coefficients,
+    mean_log_likelihood,
+    pairwise_divergence,
+    random_start,
+    simplex_weights,
+)
+from jointwise.solvers.mirror_descent import MirrorDescentPairs
+from jointwise.solvers.problem import Factors, PairwiseProblem
+from jointwise.solvers.successive_projection import (
+    nonnegative_least_squares,
+    split_start,
+    split_starts,
+    successive_projection,
+)
+
+__all__ = [
+    "AlternatingMirrorDescent",
+    "Factors",
+    "MirrorDescentPairs",
+    "PairwiseEM",
+    "PairwiseProblem",
+    "Solution",
+    "Solver",
+    "Status",
+    "marginal_coefficients",
+    "mean_log_likelihood",
+    "nonnegative_least_squares",
+    "pairwise_divergence",
+    "random_start",
+    "simplex_weights",
+    "solve",
+    "split_start",
+    "split_starts",
+    "successive_projection",
+]
