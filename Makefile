@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-all lint types clean help
+.PHONY: demo test test-all lint types bench clean help
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -38,6 +38,9 @@ test: lint types  ## lint, types, doctests and the quick tests
 
 test-all: lint types  ## the same with the slow statistical tests
 	$(BIN)/pytest -n 2
+
+bench: $(VENV)/.test  ## benchmarks, such as `make bench NAME=accuracy`
+	$(BIN)/python -m benchmarks $(NAME)
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

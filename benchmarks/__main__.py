@@ -1,0 +1,27 @@
+"""Run named benchmarks: `python -m benchmarks accuracy`, `python -m benchmarks --help`."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import accuracy, blocks, counts, stages
+from benchmarks.report import publish
+
+BENCHMARKS = {
+    "accuracy": accuracy.run,
+    "stages": stages.run,
+    "counts": counts.run,
+    "blocks": blocks.run,
+}
+
+
+def main() -> None:
+    """Parse the names and run them in turn."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
+    for name in parser.parse_args().names:
+        publish(name, BENCHMARKS[name]())
+
+
+if __name__ == "__main__":
+    main()

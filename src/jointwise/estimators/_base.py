@@ -1,0 +1,174 @@
+"""What the three estimators share: their parameters, reading tables, and the fit from marginals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from jointwise._checks import check_integer, check_weights
+from jointwise._typing import FloatArray
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import InputError
+from jointwise.fitting import PairwiseSettings, fit_pairwise
+from jointwise.marginals import PairwiseMarginals, Profile
+from jointwise.selection import choose_dictionaries
+from jointwise.tables import Table, encode, read_table
+from jointwise.variables import Schema
+
+# The end bins, and one in between.
+LEAST_BINS = 3
+
+
+def row_weights(sample_weight: Any, table: Table) -> FloatArray | None:
+    """Checked weights of the rows, not all zero, or None."""
+    weights = check_weights(sample_weight, table.n_rows)
+    if weights is not None and not weights.any():
+        raise InputError("Every sample_weight is zero, so there is nothing to learn from; give some rows a weight.")
+    return weights
+
+
+class JointEstimator(BaseEstimator):
+    """Parameters and fit of every estimator that rests on a joint density; see :class:`jointwise.JUPAD`."""
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        loss: str = "kl",
+        polish: None = None,
+        dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
+        kinds: Mapping[str, str] | None = None,
+        n_bins: int = 64,
+        learning_rates: tuple[float, float, float] | None = None,
+        n_init: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.loss = loss
+        self.polish = polish
+        self.dictionaries = dictionaries
+        self.kinds = kinds
+        self.n_bins = n_bins
+        self.learning_rates = learning_rates
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the joint density of the columns of ``X``.
+
+        Parameters
+        ----------
+        X : frame or array of shape (n_samples, n_features)
+            Numbers, categories, text, booleans or dates; gaps are welcome.
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            How often each row counts.
+        """
+        table = self._read(X, reset=True)
+        weights = row_weights(sample_weight, table)
+        schema, axes = self._profiled(table, weights)
+        self._fit_marginals(PairwiseMarginals.of(table, schema, axes, weights), self._generator())
+        return self
+
+    def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
+        """Fit from pair counts alone; no row is needed.
+
+        Parameters
+        ----------
+        marginals : PairwiseMarginals
+            Counts of every pair of columns, gathered anywhere and added up.
+        """
+        self._fit_marginals(marginals, self._generator())
+        self.n_features_in_ = len(marginals.schema)
+        self.feature_names_in_ = np.array(marginals.schema.names, dtype=object)
+        return self
+
+    def _fit_marginals(self, marginals: PairwiseMarginals, rng: np.random.Generator) -> None:
+        if self.polish is not None:
+            raise InputError(f"polish must be None, got {self.polish!r}: fits here come from pairs alone.")
+        settings = PairwiseSettings(
+            n_components=self.n_components,
+            loss=self.loss,
+            learning_rates=self.learning_rates,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        dictionaries = choose_dictionaries(marginals, self._given_dictionaries(), rng)
+        fit = fit_pairwise(marginals, dictionaries, settings, rng)
+        self.density_ = fit.density
+        self.stages_ = fit.stages
+        last = list(fit.stages.values())[-1:]
+        self.n_iter_ = max([1, *(stage.n_steps for stage in last)])
+        self.converged_ = all(stage.converged for stage in last)
+        if not self.converged_:
+            warnings.warn(
+                f"{last[0].message} Raise max_iter (now {self.max_iter}) or tol (now {self.tol}), or lower "
+                f"n_components (now {self.n_components}).",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _profiled(self, table: Table, sample_weight: FloatArray | None) -> tuple[Schema, tuple[Any, ...]]:
+        """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""
+        profile = Profile.of(table, sample_weight)
+        schema = profile.schema(self.kinds)
+        given = self._given_dictionaries()
+        variables = tuple(
+            replace(v, spikes=tuple(given[v.name].spikes)) if v.name in given and v.kind == "continuous" else v
+            for v in schema
+        )
+        schema = Schema(variables, schema.container)
+        return schema, profile.axes(schema, check_integer("n_bins", self.n_bins, LEAST_BINS))
+
+    def _given_dictionaries(self) -> Mapping[str, Dictionary]:
+        if isinstance(self.dictionaries, Mapping):
+            return self.dictionaries
+        if self.dictionaries != "auto":
+            raise InputError(
+                f'dictionaries must be "auto" or a mapping from names to Dictionary, got {self.dictionaries!r}.'
+            )
+        return {}
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """Read a table, recording or checking its names and number of columns as scikit-learn does."""
+        table = read_table(X)
+        validate_data(
+            self,
+            X if hasattr(X, "shape") else np.empty((0, len(table.names))),
+            reset=reset,
+            skip_check_array=True,
+        )
+        return table
+
+    def _rows(self, X: Any) -> FloatArray:
+        """Encoded rows of a table at prediction; an unseen category counts as missing, with a warning."""
+        check_is_fitted(self)
+        return encode(self._read(X, reset=False), self._feature_schema(), unseen="missing")
+
+    def _feature_schema(self) -> Schema:
+        return self.density_.schema
+
+    def _generator(self) -> np.random.Generator:
+        """Draw a generator from ``random_state``, so that an integer gives the same fit each time."""
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        return np.random.default_rng(seed)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags

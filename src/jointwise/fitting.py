@@ -1,0 +1,168 @@
+"""Where marginals, dictionaries and solvers meet: from pair counts to a joint density.
+
+``loss="frobenius"`` is JUPAD as in the paper, in three stages: (i) the atoms' joint masses of each pair, (ii) a start
+from successive projections, (iii) alternating exponentiated gradient. ``loss="kl"`` maximises the composite pairwise
+likelihood from several starts instead. Neither looks at a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jointwise._checks import check_choice, check_integer, listed
+from jointwise._typing import FloatArray
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import InputError
+from jointwise.joint.density import JointDensity
+from jointwise.joint.mixture import ProductMixture
+from jointwise.marginals.pairwise import PairwiseMarginals
+from jointwise.solvers import (
+    AlternatingMirrorDescent,
+    Factors,
+    MirrorDescentPairs,
+    PairwiseEM,
+    PairwiseProblem,
+    Solution,
+    random_start,
+    simplex_weights,
+    solve,
+    split_starts,
+)
+
+LOSSES = ("kl", "frobenius")
+
+
+@dataclass(frozen=True)
+class PairwiseSettings:
+    """How to fit from pairs.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components F.
+    loss : "kl" or "frobenius"
+        Composite pairwise likelihood, or the paper's squared error.
+    learning_rates : (eta_T, eta_B, eta_L) or None
+        The paper's learning rates of stages (i), (iii) for coefficients and (iii) for weights; found by backtracking
+        if None. Only for the squared error: the likelihood needs none.
+    n_init : int
+        Starts of the likelihood, or splits of the variables tried in stage (ii); the best is kept.
+    max_iter : int
+        The most steps of the last stage.
+    tol : float
+        Its stopping rule: relative change of J, or change of the mean log-likelihood of a pair.
+    """
+
+    n_components: int
+    loss: str = "kl"
+    learning_rates: tuple[float, float, float] | None = None
+    n_init: int = 5
+    max_iter: int = 500
+    tol: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_integer("n_components", self.n_components, 1)
+        check_choice("loss", self.loss, LOSSES)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("max_iter", self.max_iter, 1)
+        if self.learning_rates is not None and self.loss != "frobenius":
+            raise InputError('learning_rates belong to loss="frobenius"; loss="kl" has none to set.')
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted density and how each stage of the fit went.
+
+    Parameters
+    ----------
+    density : JointDensity
+    stages : mapping of str to Solution
+        In the order they ran; the last one is the result's.
+    """
+
+    density: JointDensity
+    stages: Mapping[str, Solution[Any]]
+
+
+def fit_pairwise(
+    marginals: PairwiseMarginals,
+    dictionaries: Sequence[Dictionary],
+    settings: PairwiseSettings,
+    rng: np.random.Generator,
+) -> Fit:
+    """Joint density from pair counts alone.
+
+    With one variable there are no pairs and it is the 1-D maximum-likelihood mixture of its atoms.
+
+    Parameters
+    ----------
+    marginals : PairwiseMarginals
+    dictionaries : sequence of Dictionary
+        One per variable.
+    settings : PairwiseSettings
+    rng : numpy.random.Generator
+    """
+    if not marginals.n_rows > 0:
+        raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    masses = [d.masses(axis) for d, axis in zip(dictionaries, marginals.axes, strict=True)]
+    if len(masses) == 1:
+        weights = simplex_weights(masses[0], marginals.marginal(0), tol=settings.tol)
+        return Fit(_density(marginals, dictionaries, Factors(np.ones(1), (weights[:, None],))), {})
+    problem = pairwise_problem(marginals, masses)
+    stages = (_fit_frobenius if settings.loss == "frobenius" else _fit_kl)(problem, settings, rng)
+    factors = list(stages.values())[-1].value
+    return Fit(_density(marginals, dictionaries, factors), stages)
+
+
+def pairwise_problem(marginals: PairwiseMarginals, masses: Sequence[FloatArray]) -> PairwiseProblem:
+    """Pair masses of all pairs, each divided by its number of rows, weighed by that number."""
+    counts = {(j, k): marginals.pair(j, k) for j in range(len(masses)) for k in range(j + 1, len(masses))}
+    rows = {pair: float(c.sum()) for pair, c in counts.items()}
+    unseen = [tuple(marginals.schema.names[n] for n in pair) for pair, n_rows in rows.items() if n_rows == 0]
+    if unseen:
+        raise InputError(
+            f"No row holds both values of {listed(unseen, 3)}, so pairs cannot tell how they depend on each other. "
+            "Drop one column of each such pair, or add rows that hold both."
+        )
+    most = max(rows.values())
+    return PairwiseProblem(
+        tuple(masses),
+        {pair: c / rows[pair] for pair, c in counts.items()},
+        shares={pair: n / most for pair, n in rows.items()},
+        margins=tuple(m / m.sum() for m in map(marginals.marginal, range(len(masses)))),
+    )
+
+
+def _fit_frobenius(
+    problem: PairwiseProblem, settings: PairwiseSettings, rng: np.random.Generator
+) -> dict[str, Solution[Any]]:
+    rate_pairs, rate_coefficients, rate_weights = settings.learning_rates or (None, None, None)
+    pairs = solve(MirrorDescentPairs(rate=rate_pairs), problem, max_steps=settings.max_iter)
+    start = split_starts(problem, pairs.value, settings.n_components, n_splits=settings.n_init, rng=rng)
+    refined = solve(
+        AlternatingMirrorDescent(start.value, rate_coefficients, rate_weights, tol=settings.tol),
+        problem,
+        max_steps=settings.max_iter,
+    )
+    return {"pairs": pairs, "projections": start, "refinement": refined}
+
+
+def _fit_kl(problem: PairwiseProblem, settings: PairwiseSettings, rng: np.random.Generator) -> dict[str, Solution[Any]]:
+    tries = [
+        solve(
+            PairwiseEM(random_start(problem, settings.n_components, rng), tol=settings.tol),
+            problem,
+            max_steps=settings.max_iter,
+        )
+        for _ in range(settings.n_init)
+    ]
+    return {"likelihood": min(tries, key=lambda solution: float(solution.history[-1]))}
+
+
+def _density(marginals: PairwiseMarginals, dictionaries: Sequence[Dictionary], factors: Factors) -> JointDensity:
+    mixture = ProductMixture(factors.weights, factors.coefficients, tuple(dictionaries))
+    return JointDensity(marginals.schema, mixture)

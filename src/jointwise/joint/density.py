@@ -1,0 +1,321 @@
+"""JointDensity: the answer object. Variables by name, tables in and out, closed under marginal and condition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jointwise._checks import check_integer, listed
+from jointwise._typing import AnyArray, FloatArray
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
+from jointwise.families import Category
+from jointwise.joint import information, moments, prediction, serialization
+from jointwise.joint.events import Point, Region, parse_region
+from jointwise.joint.information import Estimate
+from jointwise.joint.mixture import ProductMixture
+from jointwise.tables import decode, encode, read_table
+from jointwise.variables import Kind, Schema, Variable, is_temporal
+
+# Days since 1970-01-01 that a Python date can stand for: years 1 to 9999, a day left free at each end for time zones.
+FIRST_DAY, LAST_DAY = -719_161, 2_932_894
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointDensity:
+    r"""Joint probability of the variables of a table, as a mixture of products.
+
+    .. math:: f(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)
+
+    The base measure is counting measure for categorical and integer variables, and Lebesgue measure plus a unit
+    mass at each spike for continuous ones. All answers are finite sums; nothing is simulated unless it says so.
+
+    Parameters
+    ----------
+    schema : Schema
+        The variables, in order.
+    mixture : ProductMixture
+        Weights, coefficients and dictionaries, in the same order.
+
+    Examples
+    --------
+    >>> from jointwise.dictionary import Dictionary
+    >>> from jointwise.variables import Schema, Variable
+    >>> schema = Schema((Variable("pay", "continuous"), Variable("sex", "categorical", categories=("F", "M"))))
+    >>> atoms = (Dictionary.grid("gaussian", 0, 1, n=2, scale=1), Dictionary.categories(2))
+    >>> f = JointDensity(schema, ProductMixture([0.5, 0.5], [np.eye(2), np.eye(2)], atoms))
+    >>> round(f.probability({"pay": (0.5, None), "sex": "F"}), 4)
+    0.1543
+    >>> round(f.condition({"sex": "F"}).mean()["pay"], 4)
+    0.0
+    """
+
+    schema: Schema
+    mixture: ProductMixture
+
+    def __post_init__(self) -> None:
+        if len(self.schema) != self.mixture.n_variables:
+            raise InputError(
+                f"The schema has {len(self.schema)} variables but the mixture has {self.mixture.n_variables}."
+            )
+        for variable, dictionary in zip(self.schema, self.mixture.dictionaries, strict=True):
+            _check_atoms(variable, dictionary)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.schema.names
+
+    @property
+    def n_components(self) -> int:
+        """Number of components of the mixture."""
+        return self.mixture.n_components
+
+    # ---- density -----------------------------------------------------------------------------------------
+
+    def logpdf(self, x: Any) -> FloatArray:
+        """Log-density of each row of ``x``; a missing cell integrates its variable out.
+
+        Parameters
+        ----------
+        x : frame, array of shape (n, N), mapping of names to columns, or mapping of names to the cells of one row
+        """
+        return self.mixture.logpdf(self._encode(x))
+
+    def pdf(self, x: Any) -> FloatArray:
+        """Density of each row of ``x``."""
+        with np.errstate(over="ignore"):  # many narrow variables: infinite; their logpdf is not
+            return np.exp(self.logpdf(x))
+
+    def cdf(self, x: Any) -> FloatArray:
+        """P(X_1 <= x_1, ..., X_N <= x_N) of each row; categories count in the order of the schema."""
+        return self.mixture.cdf(self._encode(x))
+
+    # ---- events ------------------------------------------------------------------------------------------
+
+    def marginal(self, names: str | Sequence[str]) -> JointDensity:
+        """Joint density of a subset of the variables, in the order given."""
+        positions = self._positions(names)
+        return JointDensity(self.schema.select([self.names[n] for n in positions]), self.mixture.marginal(positions))
+
+    def condition(self, event: Mapping[str, Any]) -> JointDensity:
+        """Joint density of the rest, given ``event``.
+
+        Parameters
+        ----------
+        event : mapping of names to what is known
+            A value, ``(low, high)`` (closed, None for an open end), or a set of values. A value takes its variable
+            out; an interval or a set keeps it, truncated.
+        """
+        regions = self._regions(event)
+        gone = {n for n, region in regions.items() if isinstance(region, Point)}
+        if len(gone) == len(self.schema):
+            raise InputError(
+                "The event fixes every variable, so nothing is left to describe; use logpdf for its density."
+            )
+        try:
+            mixture = self.mixture.condition(regions)
+        except ImpossibleEventError:
+            raise ImpossibleEventError(
+                f"The event {dict(event)!r} has probability zero under this density, so it cannot be conditioned on."
+            ) from None
+        rest = [v.name for n, v in enumerate(self.schema) if n not in gone]
+        return JointDensity(self.schema.select(rest), mixture)
+
+    def probability(self, event: Mapping[str, Any]) -> float:
+        """Probability of a box: a value, closed interval or set for some of the variables."""
+        return float(np.exp(self.mixture.log_probability(self._regions(event))))
+
+    # ---- samples and moments -----------------------------------------------------------------------------
+
+    def sample(self, n: int = 1, *, rng: np.random.Generator | int | None = None) -> Any:
+        """``n`` independent rows, in the frame type that the density was learned from."""
+        rows = self.mixture.sample(check_integer("n", n, 0), np.random.default_rng(rng))
+        return decode(rows, self.schema)
+
+    def mean(self) -> dict[str, Any]:
+        """Mean of each variable by name; NaN (a date: None) for categories and where the tails allow none."""
+        means = moments.means(self.mixture).tolist()
+        return {v.name: _plain(v, m) if is_temporal(v.dtype) else m for v, m in zip(self.schema, means, strict=True)}
+
+    def var(self) -> dict[str, float]:
+        """Variance of each variable by name, in days squared for dates; NaN or infinite where there is none."""
+        return dict(zip(self.names, moments.variances(self.mixture).tolist(), strict=True))
+
+    def mode(self) -> dict[str, Any]:
+        """Most probable value of each variable on its own, by name; a point mass comes before any density."""
+        return {v.name: _plain(v, moments.mode(self.mixture, n)) for n, v in enumerate(self.schema)}
+
+    def cov(self) -> FloatArray:
+        """Covariance matrix of shape (N, N) in the order of ``names``; NaN for categories."""
+        return moments.covariance(self.mixture)
+
+    def quantile(self, name: str, q: ArrayLike) -> Any:
+        """Smallest value x of a variable with P(X <= x) >= q; a number for a number, an array for an array.
+
+        At 0 and 1 it is the end of the support, infinite where there is none; a date is then missing.
+        """
+        n = self.schema.index(name)
+        variable = self.schema.variables[n]
+        if variable.kind is Kind.CATEGORICAL and not variable.ordered:
+            raise InputError(f"{name!r} has categories without an order, so it has no quantiles; see predict_proba.")
+        level = np.asarray(q, dtype=float)
+        if not ((level >= 0) & (level <= 1)).all():
+            raise InputError(f"q must lie between 0 and 1, got {q!r}.")
+        values = moments.quantiles(self.mixture, n, level)
+        return _plain(variable, float(values)) if level.ndim == 0 else _native(variable, values)
+
+    # ---- information -------------------------------------------------------------------------------------
+
+    def entropy(self, *, rng: np.random.Generator | int | None = None, n_samples: int = 20_000) -> Estimate:
+        """-E[log f(X)] in nats with its error; more than two variables are sampled."""
+        return information.entropy(self.mixture, np.random.default_rng(rng), check_integer("n_samples", n_samples, 2))
+
+    def mutual_information(
+        self,
+        a: str | Sequence[str],
+        b: str | Sequence[str],
+        *,
+        rng: np.random.Generator | int | None = None,
+        n_samples: int = 20_000,
+    ) -> Estimate:
+        """Nats that one variable, or group of variables, tells of another; groups of several are sampled."""
+        left, right = (self._positions(group) for group in (a, b))
+        if set(left) & set(right):
+            raise InputError(f"The two sides must not share a variable, got {a!r} and {b!r}.")
+        n_samples = check_integer("n_samples", n_samples, 2)
+        return information.mutual_information(self.mixture, left, right, np.random.default_rng(rng), n_samples)
+
+    # ---- prediction --------------------------------------------------------------------------------------
+
+    def predict(self, target: str, x: Any) -> AnyArray:
+        """Best guess of ``target`` for each row: most probable category, conditional mean, or nearest integer to it.
+
+        Cells that are missing, and columns that are not there, are integrated out. A row that the density holds
+        for impossible is read without its impossible cells.
+        """
+        n = self.schema.index(target)
+        posterior = self._posterior_without(n, x)
+        guess = prediction.best_value(self.mixture, n, self.schema.variables[n].kind, posterior)
+        return _native(self.schema.variables[n], guess)
+
+    def predict_proba(self, target: str, x: Any) -> FloatArray:
+        """P(category | row) of a categorical ``target``, columns in the order of its categories; shape (n, C)."""
+        n = self.schema.index(target)
+        categories = self.schema.variables[n].categories
+        if categories is None:
+            raise InputError(
+                f"predict_proba needs a categorical target and {target!r} is {self.schema.variables[n].kind}; "
+                "use condition(...).probability for intervals, or predict."
+            )
+        return prediction.category_probabilities(self.mixture, n, self._posterior_without(n, x), len(categories))
+
+    def impute(self, x: Any) -> Any:
+        """``x`` with every missing cell filled by its best guess given the rest of its row.
+
+        A category that the density does not know counts as missing, with a warning.
+        """
+        X = encode(read_table(_one_row(x)), self.schema, unseen="missing")
+        return decode(prediction.fill(self.mixture, [v.kind for v in self.schema], X), self.schema)
+
+    # ---- files -------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the density to one file; :func:`jointwise.load` reads it back."""
+        serialization.write(Path(path), self._to_dict())
+
+    @classmethod
+    def load(cls, path: str | Path) -> JointDensity:
+        """Read a density written by :meth:`save`, with every part checked."""
+        return serialization.read(Path(path), cls._from_dict)
+
+    def _to_dict(self) -> dict[str, Any]:
+        return {
+            "schema": self.schema.to_dict(),
+            "weights": self.mixture.weights,
+            "coefficients": list(self.mixture.coefficients),
+            "dictionaries": [d.to_dict() for d in self.mixture.dictionaries],
+        }
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> JointDensity:
+        parts = {"schema", "weights", "coefficients", "dictionaries"}
+        if not isinstance(data, Mapping) or set(data) != parts:
+            raise FileFormatError(f"its content must have the parts {', '.join(sorted(parts))}")
+        dictionaries = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
+        mixture = ProductMixture(data["weights"], tuple(data["coefficients"]), dictionaries)
+        return cls(Schema.from_dict(data["schema"]), mixture)
+
+    # ---- helpers -----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+        return f"JointDensity({len(self.names)} variables: {shown}; {self.n_components} components)"
+
+    def _encode(self, x: Any) -> FloatArray:
+        return encode(read_table(_one_row(x)), self.schema)
+
+    def _posterior_without(self, n: int, x: Any) -> FloatArray:
+        """Posterior of the component given every column of ``x`` but the ``n``-th variable."""
+        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
+        X[:, n] = np.nan
+        return self.mixture.posterior(X)
+
+    def _regions(self, event: Mapping[str, Any]) -> dict[int, Region]:
+        if not isinstance(event, Mapping):
+            raise InputError(f'An event is written {{"name": value, ...}}, got {event!r}.')
+        return {self.schema.index(name): parse_region(self.schema[name], given) for name, given in event.items()}
+
+    def _positions(self, group: str | Sequence[str]) -> list[int]:
+        names = [group] if isinstance(group, str) else list(group)
+        positions = [self.schema.index(name) for name in names]
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"Name at least one variable, each once, got {group!r}; there are: {listed(self.names)}.")
+        return positions
+
+
+def _one_row(x: Any) -> Any:
+    """Turn a mapping of names to single cells into one of names to columns."""
+    if isinstance(x, Mapping) and x and all(np.ndim(cell) == 0 for cell in x.values()):
+        return {name: [cell] for name, cell in x.items()}
+    return x
+
+
+def _plain(variable: Variable, value: float) -> Any:
+    """One value as Python has it; a date that no calendar holds is None."""
+    if is_temporal(variable.dtype) and not FIRST_DAY <= value <= LAST_DAY:
+        return None
+    return variable.decode_value(value)
+
+
+def _native(variable: Variable, values: FloatArray) -> AnyArray:
+    """Values of one variable as numpy brings them back; infinite integers are floats, infinite dates missing."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        if not is_temporal(variable.dtype):
+            return values
+        values = np.where(infinite, np.nan, values)
+    return np.asarray(decode(values.reshape(-1, 1), Schema((variable,)))).reshape(values.shape)
+
+
+def _check_atoms(variable: Variable, dictionary: Dictionary) -> None:
+    """Refuse atoms that cannot be of the variable's kind."""
+    codes = [f.code for f in dictionary.families if isinstance(f, Category)]
+    if variable.categories is not None:
+        if len(codes) < len(dictionary.families) or max(c.max() for c in codes) >= len(variable.categories):
+            raise InputError(
+                f"{variable.name!r} is categorical: its atoms must be Category with codes below "
+                f"{len(variable.categories)}, got {dictionary!r}."
+            )
+        return
+    fractional = dictionary.is_continuous or (dictionary.spikes != np.round(dictionary.spikes)).any()
+    if codes or (variable.kind is Kind.INTEGER and fractional):
+        raise InputError(
+            f"{variable.name!r} is {variable.kind}: its atoms cannot be {dictionary!r}. "
+            "Integers take point masses at integers or Lattice(...) of a continuous family."
+        )

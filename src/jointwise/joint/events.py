@@ -1,0 +1,86 @@
+"""What one may ask of a variable: a point, an interval or a set of values.
+
+Users write plain Python: a value, a tuple ``(low, high)`` that is closed with ``None`` for an open end, or a set.
+
+>>> from jointwise.variables import Variable
+>>> age = Variable("age", "integer", observed=(0, 99))
+>>> parse_region(age, (30, None))
+Interval(low=30.0, high=inf)
+>>> parse_region(age, {30, 31})
+Values(values=(30.0, 31.0))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from jointwise.exceptions import InputError
+from jointwise.variables import Kind, Variable
+
+
+@dataclass(frozen=True)
+class Point:
+    """The variable equals ``value``."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The variable is in [low, high]; an open end is infinite."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Values:
+    """The variable is one of ``values``."""
+
+    values: tuple[float, ...]
+
+
+Region: TypeAlias = Point | Interval | Values
+
+
+def parse_region(variable: Variable, given: Any) -> Region:
+    """Region of an encoded ``variable`` from what a user wrote."""
+    if isinstance(given, tuple):
+        return _interval(variable, given)
+    if isinstance(given, AbstractSet):
+        if not given:
+            raise InputError(f"The set of values for {variable.name!r} is empty: name at least one value.")
+        # a date and its text are two members of the set but one value
+        return Values(tuple(sorted({_encode(variable, value) for value in given})))
+    return Point(_encode(variable, given))
+
+
+def _interval(variable: Variable, given: tuple[Any, ...]) -> Interval:
+    if len(given) != 2:
+        raise InputError(
+            f"An interval for {variable.name!r} is written (low, high) with None for an open end, got {given!r}. "
+            "For several values use a set."
+        )
+    if variable.kind is Kind.CATEGORICAL and not variable.ordered:
+        raise InputError(
+            f"{variable.name!r} has categories without an order, so {given!r} is not an interval; "
+            "use a set of categories, such as {" + ", ".join(repr(c) for c in given if c is not None) + "}."
+        )
+    low = -np.inf if given[0] is None else _encode(variable, given[0])
+    high = np.inf if given[1] is None else _encode(variable, given[1])
+    if low > high:
+        raise InputError(f"The interval {given!r} for {variable.name!r} is empty: its ends are the wrong way round.")
+    return Interval(low, high)
+
+
+def _encode(variable: Variable, value: Any) -> float:
+    encoded = variable.encode_value(value)
+    if np.isnan(encoded):
+        raise InputError(
+            f"The value for {variable.name!r} is missing ({value!r}). Leave the variable out to say nothing about it."
+        )
+    return encoded

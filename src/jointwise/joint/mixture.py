@@ -1,0 +1,257 @@
+"""The arithmetic of a mixture of products, on encoded values and without names.
+
+    f(x) = sum_r lam[r] prod_n sum_l B_n[l, r] d_{n,l}(x_n)
+
+Everything is a finite sum over components and atoms, taken in log space. :class:`ProductMixture` is closed under
+``marginal`` and ``condition``; :class:`jointwise.JointDensity` adds names, kinds and data frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from jointwise._numerics import log_dot
+from jointwise._typing import FloatArray, IntArray
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import ImpossibleEventError, InputError
+from jointwise.families import Category, PointMass
+from jointwise.joint.events import Interval, Point, Region, Values
+
+# Rows evaluated at once: the atoms' table of one block (rows x atoms) stays within a few megabytes.
+BLOCK = 16_384
+# How far a column of coefficients may be from sum one before it is refused rather than rescaled.
+SIMPLEX_TOLERANCE = 1e-6
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class ProductMixture:
+    """Weights, coefficients and dictionaries of a mixture of products.
+
+    Parameters
+    ----------
+    weights : array of shape (F,)
+        Mixing weights ``lam``, on the simplex.
+    coefficients : sequence of arrays of shape (L_n, F)
+        ``B_n``; column ``r`` mixes the atoms of variable ``n`` given component ``r``.
+    dictionaries : sequence of Dictionary
+        The atoms of each variable.
+    """
+
+    weights: FloatArray
+    coefficients: tuple[FloatArray, ...]
+    dictionaries: tuple[Dictionary, ...]
+
+    def __post_init__(self) -> None:
+        weights = _simplex(self.weights, "weights", 1)
+        coefficients = tuple(_simplex(b, f"coefficients[{n}]", 2) for n, b in enumerate(self.coefficients))
+        dictionaries = tuple(self.dictionaries)
+        if not dictionaries or len(coefficients) != len(dictionaries):
+            raise InputError(
+                f"A mixture needs one coefficient matrix per dictionary and at least one of each, got "
+                f"{len(coefficients)} and {len(dictionaries)}."
+            )
+        for n, (b, d) in enumerate(zip(coefficients, dictionaries, strict=True)):
+            if b.shape != (d.n_atoms, len(weights)):
+                raise InputError(
+                    f"coefficients[{n}] must have shape (atoms, components) = ({d.n_atoms}, {len(weights)}), "
+                    f"got {b.shape}."
+                )
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "coefficients", coefficients)
+        object.__setattr__(self, "dictionaries", dictionaries)
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables N."""
+        return len(self.dictionaries)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components F."""
+        return len(self.weights)
+
+    # ---- evaluation --------------------------------------------------------------------------------------
+
+    def log_conditionals(self, n: int, x: FloatArray) -> FloatArray:
+        """Log-density of variable ``n`` at ``x`` given each component, a NaN counting as zero; shape (len(x), F)."""
+        values, where = np.unique(x, return_inverse=True)  # sorts NaN last; each value is evaluated once
+        table = log_dot(self.dictionaries[n].logpdf(values), self.coefficients[n])
+        table[np.isnan(values)] = 0.0
+        return np.asarray(table[where])
+
+    def component_logpdf(self, X: FloatArray) -> FloatArray:
+        """Return log lam[r] + log f(x | r) for encoded rows ``X`` of shape (n, N); shape (n, F)."""
+        out = np.tile(_log(self.weights), (len(X), 1))
+        for n in range(self.n_variables):
+            out += self.log_conditionals(n, X[:, n])
+        return out
+
+    def logpdf(self, X: FloatArray) -> FloatArray:
+        """Log-density of encoded rows ``X`` of shape (n, N), missing cells integrated out; shape (n,)."""
+        return _in_blocks(lambda rows: _log_sum_exp(self.component_logpdf(rows)), X)
+
+    def posterior(self, X: FloatArray) -> FloatArray:
+        """P(component | observed cells) of each row; shape (n, F).
+
+        A row of density zero says nothing about its component, so its cells without any density are left out.
+        """
+        return _in_blocks(self._posterior, X)
+
+    def _posterior(self, X: FloatArray) -> FloatArray:
+        log_joint = self.component_logpdf(X)
+        impossible = np.isneginf(log_joint.max(axis=1))
+        if impossible.any():
+            log_joint[impossible] = self.component_logpdf(self._without_impossible_cells(X[impossible]))
+        return np.asarray(softmax(log_joint, axis=1))
+
+    def _without_impossible_cells(self, X: FloatArray) -> FloatArray:
+        """Empty, from left to right, each cell that would make the density of its row zero."""
+        X = X.copy()
+        total = np.tile(_log(self.weights), (len(X), 1))
+        for n in range(self.n_variables):
+            here = self.log_conditionals(n, X[:, n])
+            dead = np.isneginf((total + here).max(axis=1))
+            X[dead, n] = np.nan
+            total += np.where(dead[:, None], 0.0, here)
+        return X
+
+    def cdf(self, X: FloatArray) -> FloatArray:
+        """P(X_1 <= x_1, ..., X_N <= x_N), missing cells integrated out; shape (n,)."""
+        return _in_blocks(self._cdf, X)
+
+    def _cdf(self, X: FloatArray) -> FloatArray:
+        total = np.tile(_log(self.weights), (len(X), 1))
+        for n in range(self.n_variables):
+            values, where = np.unique(X[:, n], return_inverse=True)
+            below = self.dictionaries[n].cdf(values) @ self.coefficients[n]
+            below[np.isnan(values)] = 1.0
+            total += _log(below)[where]
+        return np.minimum(np.exp(_log_sum_exp(total)), 1.0)
+
+    # ---- new mixtures ------------------------------------------------------------------------------------
+
+    def marginal(self, keep: Sequence[int]) -> ProductMixture:
+        """Mixture of the variables at the positions ``keep``: the others integrate to one and drop out."""
+        return ProductMixture(
+            self.weights, tuple(self.coefficients[n] for n in keep), tuple(self.dictionaries[n] for n in keep)
+        )
+
+    def log_probability(self, event: Mapping[int, Region]) -> float:
+        """Log-probability of a box, given as a region for some of the variables."""
+        log_masses = [_log(self.region_masses(n, region)) for n, region in event.items()]
+        total = float(_log_sum_exp(np.sum([_log(self.weights), *log_masses], axis=0)[None])[0])
+        return min(total, 0.0)
+
+    def condition(self, event: Mapping[int, Region]) -> ProductMixture:
+        """Mixture given ``event``.
+
+        A point leaves its variable out, P(x_rest | x_n = v); an interval or a set of values keeps the variable,
+        truncated. Components reweigh by the likelihood of the event: lam'[r] ~ lam[r] P(event | r).
+        """
+        log_weights = _log(self.weights)
+        coefficients, dictionaries = list(self.coefficients), list(self.dictionaries)
+        for n, region in event.items():
+            if isinstance(region, Point):
+                log_weights = log_weights + self.log_conditionals(n, np.array([region.value]))[0]
+            else:
+                log_masses, coefficients[n], dictionaries[n] = self._restrict(n, region)
+                log_weights = log_weights + log_masses
+        alive = np.isfinite(log_weights)
+        if not alive.any():
+            raise ImpossibleEventError("The event has probability zero, so there is nothing to condition on.")
+        keep = [n for n in range(self.n_variables) if not isinstance(event.get(n), Point)]
+        return ProductMixture(
+            softmax(log_weights[alive]),
+            tuple(coefficients[n][:, alive] for n in keep),
+            tuple(dictionaries[n] for n in keep),
+        )
+
+    def region_masses(self, n: int, region: Region) -> FloatArray:
+        """P(X_n in region | component); shape (F,)."""
+        b, d = self.coefficients[n], self.dictionaries[n]
+        if isinstance(region, Interval):
+            return np.asarray(d.closed_mass(region.low, region.high) @ b)
+        values = np.array([region.value]) if isinstance(region, Point) else np.array(region.values)
+        return np.asarray(d.point_mass(values).sum(axis=0) @ b)
+
+    def _restrict(self, n: int, region: Interval | Values) -> tuple[FloatArray, FloatArray, Dictionary]:
+        """Log-mass of the region under each component, and the coefficients and atoms truncated to it."""
+        b, d = self.coefficients[n], self.dictionaries[n]
+        if isinstance(region, Interval):
+            mass = d.closed_mass(region.low, region.high)
+            keep, joint = mass > 0, b * mass[:, None]
+        else:
+            values = np.array(region.values)
+            joint = d.point_mass(values) @ b
+            keep = joint.sum(axis=1) > 0
+        if not keep.any():
+            return np.full(self.n_components, -np.inf), b, d
+        if isinstance(region, Interval):
+            restricted = d.take(keep).truncate(region.low, region.high)
+        else:
+            family = Category if isinstance(d.families[0], Category) else PointMass
+            restricted = Dictionary((family(values[keep]),))
+        total = joint.sum(axis=0)
+        with np.errstate(invalid="ignore"):  # 0 / 0 in components that the region rules out, dropped by the caller
+            return _log(total), joint[keep] / total, restricted
+
+    # ---- samples -----------------------------------------------------------------------------------------
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """``n`` independent encoded rows; shape (n, N)."""
+        counts = rng.multinomial(n, self.weights)
+        component = rng.permutation(np.repeat(np.arange(self.n_components), counts))
+        out = np.empty((n, self.n_variables))
+        for v, (b, d) in enumerate(zip(self.coefficients, self.dictionaries, strict=True)):
+            out[:, v] = d.sample(_draw_atoms(b, component, rng), rng)
+        return out
+
+
+def _in_blocks(function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:
+    """Values of ``function`` for the rows of ``X``, some thousand rows at a time."""
+    return np.concatenate([function(X[start : start + BLOCK]) for start in range(0, max(len(X), 1), BLOCK)])
+
+
+def _draw_atoms(coefficients: FloatArray, component: IntArray, rng: np.random.Generator) -> IntArray:
+    """One atom per row, from the column of coefficients of the row's component; shape (n,)."""
+    uniform = rng.random(len(component))
+    atoms = np.empty(len(component), dtype=np.int64)
+    cumulative = np.cumsum(coefficients, axis=0)
+    for r in range(coefficients.shape[1]):
+        here = component == r
+        ladder = cumulative[:, r] / cumulative[-1, r]  # ends at one exactly, so no draw falls off the end
+        atoms[here] = np.searchsorted(ladder, uniform[here], side="right")
+    return atoms
+
+
+def _log(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):  # log 0 = -inf is meant: an impossible component
+        return np.asarray(np.log(values))
+
+
+def _log_sum_exp(values: FloatArray) -> FloatArray:
+    return np.asarray(logsumexp(values, axis=1))
+
+
+def _simplex(values: FloatArray, name: str, ndim: int) -> FloatArray:
+    """Read-only copy with columns that sum to one, or a sentence that says what is wrong."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be an array of numbers: {error}.") from error
+    if array.ndim != ndim or array.size == 0:
+        raise InputError(f"{name} must be a non-empty array of {ndim} dimension(s), got shape {array.shape}.")
+    if not ((array >= 0) & (array <= 1 + SIMPLEX_TOLERANCE)).all():
+        raise InputError(f"{name} must hold numbers from 0 to 1, got {array.min()} to {array.max()}.")
+    total = array.sum(axis=0)
+    if (np.abs(total - 1) > SIMPLEX_TOLERANCE).any():
+        raise InputError(f"{name} must sum to one in each column, got sums from {total.min()} to {total.max()}.")
+    # a sum that is one but for rounding is left alone, so that a file read back gives the same bits
+    array /= np.where(np.abs(total - 1) < ROUNDING, 1.0, total)
+    array.flags.writeable = False
+    return array

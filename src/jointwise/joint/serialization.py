@@ -1,0 +1,164 @@
+r"""One file per density: a checked header, JSON, plain arrays. Nothing in it is ever executed.
+
+Layout, all numbers little-endian::
+
+    bytes 0-9     b"JOINTWISE\n"
+    uint32        format version
+    uint64        length of the JSON text in bytes
+    JSON          {"arrays": [shape, shape, ...], "content": {...}}; {"$array": i} stands for the i-th array, and
+                  each array is named once, in its turn
+    float64       the arrays one after the other, in C order
+    32 bytes      SHA-256 of all that comes before
+
+A file is read only if its length is what the header promises, so a few hostile bytes cannot ask for much memory, and
+is written beside its place and moved there in one step, so that a reader never meets half a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import struct
+from collections.abc import Callable, Iterator
+from math import isfinite, prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import FileFormatError, InputError
+
+MAGIC = b"JOINTWISE\n"
+VERSION = 1
+# Far above any density of use (100 million numbers), far below what would hurt.
+MAX_BYTES = 1 << 30
+# The JSON text holds names and categories only; parsed it may take twenty times its length.
+MAX_JSON = 1 << 24
+_PREFIX = struct.Struct("<10sIQ")
+_DIGEST = 32
+
+T = TypeVar("T")
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write ``content``, a tree of dicts, lists, plain values and float arrays, to ``path`` in one step."""
+    arrays: list[FloatArray] = []
+    plain = _pull_arrays(content, arrays)
+    header = json.dumps({"arrays": [a.shape for a in arrays], "content": plain}, allow_nan=False).encode()
+    body = b"".join([_PREFIX.pack(MAGIC, VERSION, len(header)), header, *(a.astype("<f8").tobytes() for a in arrays)])
+    if len(header) > MAX_JSON or len(body) + _DIGEST > MAX_BYTES:
+        raise InputError(
+            f"The density takes {len(body):,} bytes with {len(header):,} for names and categories; a file may take "
+            f"at most {MAX_BYTES:,} with {MAX_JSON:,}."
+        )
+    _replace(path, body + hashlib.sha256(body).digest())
+
+
+def read(path: Path, build: Callable[[dict[str, Any]], T]) -> T:
+    """Read the tree written to ``path`` and hand it to ``build``; whatever is wrong with it is one clear error."""
+    body = _verified_body(path)
+    try:
+        start = _PREFIX.size + _json_length(body)
+        header = json.loads(body[_PREFIX.size : start].decode())
+        if not isinstance(header, dict) or set(header) != {"arrays", "content"}:
+            raise FileFormatError("its JSON text must hold arrays and content")
+        arrays = enumerate(_read_arrays(header["arrays"], memoryview(body)[start:]))
+        content = _put_arrays(header["content"], arrays)
+        if next(arrays, None) is not None:
+            raise FileFormatError("it has an array without a place")
+        return build(content)
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        IndexError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise FileFormatError(f"{path} is not a valid jointwise density: {str(error).rstrip('.')}.") from error
+
+
+def _verified_body(path: Path) -> bytes:
+    """Return the file without its digest, its magic, version, size and digest checked, in that order."""
+    with path.open("rb") as file:
+        data = file.read(_PREFIX.size)
+        if len(data) < _PREFIX.size or not data.startswith(MAGIC):
+            raise FileFormatError(f"{path} is not a jointwise density: it does not begin as one.")
+        version = _PREFIX.unpack(data)[1]
+        if version != VERSION:
+            raise FileFormatError(
+                f"{path} has format version {version}; this jointwise reads version {VERSION}. "
+                "Read it with the jointwise that wrote it, or a newer one."
+            )
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise FileFormatError(f"{path} has {size:,} bytes; a jointwise density has at most {MAX_BYTES:,}.")
+        data += file.read(MAX_BYTES)
+    body, digest = data[:-_DIGEST], data[-_DIGEST:]
+    if hashlib.sha256(body).digest() != digest:
+        raise FileFormatError(f"{path} is damaged or cut short: its checksum does not fit. Write it again.")
+    return body
+
+
+def _json_length(body: bytes) -> int:
+    length: int = _PREFIX.unpack_from(body)[2]
+    if length > min(MAX_JSON, len(body) - _PREFIX.size):
+        raise FileFormatError(f"its JSON text cannot have {length:,} bytes")
+    return length
+
+
+def _pull_arrays(node: Any, arrays: list[FloatArray]) -> Any:
+    if isinstance(node, np.ndarray) or (isinstance(node, float) and not isfinite(node)):  # JSON has no infinity
+        arrays.append(np.asarray(node, dtype=np.float64))
+        return {"$array": len(arrays) - 1}
+    if isinstance(node, dict):
+        return {key: _pull_arrays(value, arrays) for key, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_pull_arrays(value, arrays) for value in node]
+    return node
+
+
+def _put_arrays(node: Any, arrays: Iterator[tuple[int, FloatArray]]) -> Any:
+    """Put each array where it is named: once and in turn, so that a short text cannot multiply a long array."""
+    if isinstance(node, dict):
+        if set(node) == {"$array"}:
+            position, array = next(arrays, (None, None))
+            if array is None or node["$array"] != position:
+                raise FileFormatError(f"it names array {node['$array']!r} out of turn")
+            return array
+        return {key: _put_arrays(value, arrays) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_put_arrays(value, arrays) for value in node]
+    return node
+
+
+def _read_arrays(shapes: Any, payload: memoryview) -> list[FloatArray]:
+    arrays, at = [], 0
+    for shape in shapes:
+        if len(shape) > 2 or not all(type(side) is int and side > 0 for side in shape):
+            raise FileFormatError(f"an array cannot have the shape {shape!r}")
+        size = 8 * prod(shape)
+        if at + size > len(payload):
+            raise FileFormatError("its arrays are longer than the file")
+        arrays.append(np.frombuffer(payload, "<f8", prod(shape), at).astype(np.float64).reshape(shape))
+        at += size
+    if at != len(payload):
+        raise FileFormatError("its arrays are shorter than the file")
+    return arrays
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put ``data`` at ``path`` in one step: a kill at any moment leaves the old file or the new one."""
+    beside = path.with_name(f".jointwise-{secrets.token_hex(8)}")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

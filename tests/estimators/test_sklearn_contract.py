@@ -1,0 +1,13 @@
+"""scikit-learn's own checks, with no expected failures."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from jointwise import JUPAD, JUPADClassifier, JUPADImputer
+
+# Few components and starts: the checks ask for manners, not for accuracy, and run hundreds of fits.
+SMALL = {"n_components": 3, "n_init": 1, "max_iter": 300}
+
+
+@parametrize_with_checks([JUPAD(**SMALL), JUPADClassifier(**SMALL), JUPADImputer(**SMALL)])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

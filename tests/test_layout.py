@@ -1,0 +1,111 @@
+"""The tree is the architecture: which part may import which, one way only."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import jointwise
+
+ROOT = Path(jointwise.__file__).parent
+HELPERS = {"_typing", "_checks", "_numerics", "exceptions"}
+
+# Each part may import the helpers, itself, and what its line names; never a line below its own.
+ALLOWED: dict[str, set[str]] = {
+    "_typing": set(),
+    "exceptions": set(),
+    "_checks": set(),
+    "_numerics": set(),
+    "variables": set(),
+    "tables": {"variables"},
+    "axes": {"variables"},
+    "families": set(),
+    "dictionary": {"families", "axes"},
+    "engines": set(),
+    "marginals": {"variables", "tables", "axes", "engines"},
+    "solvers": set(),
+    "joint": {"variables", "tables", "families", "dictionary"},
+    "fitting": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "joint"},
+    "selection": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting"},
+    "estimators": {
+        "variables", "tables", "axes", "dictionary", "marginals", "joint", "fitting", "selection",
+    },
+    "datasets": {"variables", "families", "dictionary", "joint"},
+}  # fmt: skip
+
+# Third-party packages of each part beyond the standard library; numpy is everywhere.
+PACKAGES: dict[str, set[str]] = {
+    "_numerics": {"scipy"},
+    "tables": {"narwhals", "scipy"},
+    "families": {"scipy"},
+    "engines": {"scipy"},
+    "marginals": {"narwhals"},
+    "solvers": {"scipy"},
+    "joint": {"scipy"},
+    "estimators": {"sklearn"},
+}
+# Imported inside a function only, and only when asked for.
+OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib"}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> list[tuple[str, bool]]:
+    """Modules that a file imports, and whether at the top level."""
+    tree = ast.parse(path.read_text())
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path} uses a relative import"
+            names = [node.module] if node.module != "jointwise" else [f"jointwise.{a.name}" for a in node.names]
+        else:
+            continue
+        found += [(name, node.col_offset == 0) for name in names]
+    return found
+
+
+SOURCES = [p for p in sorted(ROOT.rglob("*.py")) if p != ROOT / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_follow_the_layout(path):
+    part = part_of(path)
+    assert part in ALLOWED, f"{part} has no line in the layout"
+    for name, _ in imported(path):
+        if name.startswith("jointwise."):
+            other = name.split(".")[1]
+            assert other in ALLOWED[part] | HELPERS | {part}, f"{path.name} may not import {name}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_packages_stay_where_they_belong(path):
+    import sys
+
+    for name, top in imported(path):
+        package = name.split(".")[0]
+        if package in sys.stdlib_module_names or package in {"numpy", "jointwise"}:
+            continue
+        if package in OPTIONAL:
+            assert not top, f"{path.name} imports the optional {package} at its top"
+            continue
+        assert package in PACKAGES.get(part_of(path), set()), f"{path.name} may not import {package}"
+
+
+def test_the_layout_has_no_dead_lines_and_no_cycles():
+    assert {part_of(p) for p in SOURCES} == set(ALLOWED)
+    order = list(ALLOWED)
+    for part, others in ALLOWED.items():
+        assert all(order.index(other) < order.index(part) for other in others)
+
+
+def test_public_names_are_pinned():
+    assert sorted(jointwise.__all__) == [
+        "Dictionary", "JUPAD", "JUPADClassifier", "JUPADImputer", "JointDensity", "PairwiseMarginals", "Profile",
+        "load",
+    ]  # fmt: skip
+    assert dir(jointwise) == sorted(jointwise.__all__)
+    assert all(hasattr(jointwise, name) for name in jointwise.__all__)
