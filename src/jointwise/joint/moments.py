@@ -14,6 +14,9 @@ from jointwise.joint.mixture import ProductMixture
 MODE_GRID = 513
 MODE_ZOOMS = 4
 
+# A level missed by no more than this share is reached: quantile(cdf(k)) must not be k + 1.
+ROUNDING = 1e-14
+
 
 def atom_weights(mixture: ProductMixture, n: int) -> FloatArray:
     """Weights of the atoms in the marginal of variable ``n``, B_n lam; shape (L_n,)."""
@@ -58,7 +61,8 @@ def quantiles(mixture: ProductMixture, n: int, q: FloatArray) -> FloatArray:
     # the quantile of a mixture lies between the smallest and the largest of its atoms' quantiles
     brackets = dictionary.ppf(level)
     low, high = brackets.min(axis=1), brackets.max(axis=1)
-    found = smallest_true(lambda x: dictionary.cdf(x) @ weights >= level, low, high)
+    reached = level * (1 - ROUNDING)
+    found = smallest_true(lambda x: dictionary.cdf(x) @ weights >= reached, low, high)
     # the ends are the atoms' own: there rounding in the sum over atoms would decide
     return np.asarray(np.select([level == 0, level == 1], [low, high], found)).reshape(q.shape)
 
