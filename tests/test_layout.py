@@ -38,7 +38,7 @@ PACKAGES: dict[str, set[str]] = {
     "_numerics": {"scipy"},
     "tables": {"narwhals", "scipy"},
     "families": {"scipy"},
-    "engines": {"scipy"},
+    "engines": {"scipy", "numba"},
     "marginals": {"narwhals"},
     "solvers": {"scipy"},
     "joint": {"scipy"},

@@ -1,8 +1,28 @@
 """Engines: the passes over coded rows, arrays in and out.
 
-`reference` is plain numpy: quick enough for millions of rows, and what faster engines are compared with.
+`pair_counts` counts pairs of columns; it is plain numpy, quick enough for millions of rows. The posterior-count pass of
+EM comes twice: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is for large tables, and
+`posterior_engine` picks one.
 """
 
-from jointwise.engines.reference import pair_counts
+from __future__ import annotations
 
-__all__ = ["pair_counts"]
+from collections.abc import Sequence
+
+from jointwise._typing import CodeArray, FloatArray
+from jointwise.engines.base import PosteriorCounts, PosteriorEngine
+from jointwise.engines.reference import ReferenceEngine, pair_counts
+
+__all__ = ["PosteriorCounts", "PosteriorEngine", "ReferenceEngine", "pair_counts", "posterior_engine"]
+
+# Cells of a table from which on compiled passes pay for loading the compiler (about a second once it has been used).
+COMPILED_CELLS = 200_000
+
+
+def posterior_engine(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> PosteriorEngine:
+    """Rows ready for posterior counts: compiled for large tables, plain for small ones."""
+    if codes.size < COMPILED_CELLS:
+        return ReferenceEngine(codes, n_bins, weights)
+    from jointwise.engines.compiled import CompiledEngine  # loads numba, which small fits need not wait for
+
+    return CompiledEngine(codes, n_bins, weights)

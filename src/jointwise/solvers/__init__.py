@@ -21,6 +21,7 @@ from jointwise.solvers.expectation_maximization import (
     random_start,
     simplex_weights,
 )
+from jointwise.solvers.likelihood import LikelihoodProblem, PosteriorEM
 from jointwise.solvers.mirror_descent import MirrorDescentPairs
 from jointwise.solvers.problem import Factors, PairwiseProblem
 from jointwise.solvers.successive_projection import (
@@ -33,9 +34,11 @@ from jointwise.solvers.successive_projection import (
 __all__ = [
     "AlternatingMirrorDescent",
     "Factors",
+    "LikelihoodProblem",
     "MirrorDescentPairs",
     "PairwiseEM",
     "PairwiseProblem",
+    "PosteriorEM",
     "Solution",
     "Solver",
     "Status",

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jointwise.exceptions import InputError
-from jointwise.solvers.base import Solver
+from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, EMState, extrapolate, normalised
 from jointwise.solvers.problem import Factors, PairwiseProblem
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray
-
-# A model mass below this is taken as this: quotients and logarithms stay finite where masses underflow.
-LEAST_MASS = 1e-290
-# An extrapolation may shrink a coefficient to this fraction of its plain update, never to zero: from zero a
-# multiplicative update could not bring it back.
-_LEAST_SHRINK = 0.1
-_LONGEST_STRIDE = 1e3
 
 
 def simplex_weights(masses: FloatArray, counts: FloatArray, *, tol: float = 1e-4, max_steps: int = 500) -> FloatArray:
@@ -93,25 +86,10 @@ def _updated(masses: FloatArray, shares: FloatArray, weights: FloatArray) -> _We
 def _weight_step(masses: FloatArray, shares: FloatArray, state: _WeightState) -> _WeightState:
     """Extrapolate through two updates; where that is worse than the first update, take the first update."""
     plain = _updated(masses, shares, state.update)
-    leap = _extrapolate(state.weights, state.update, plain.update)
+    leap = extrapolate(state.weights, state.update, plain.update)
     leaped = _updated(masses, shares, leap / leap.sum(axis=0))
     better = leaped.log_likelihood >= plain.log_likelihood
     return _WeightState(*(np.where(better, new, old) for new, old in zip(leaped, plain, strict=True)))
-
-
-def _extrapolate(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Squared extrapolation (SQUAREM) through a point and its first and second update; the sum is not kept.
-
-    The stride is the quotient of the lengths of the first and second differences, in the local metric of the
-    simplex (squares divided by the coefficient), over all but a last axis of independent problems.
-    """
-    change = first - start
-    bend = second - first - change
-    metric = 1.0 / np.maximum(second, 1e-12)
-    length = np.sqrt(np.sum(metric * change**2, axis=0))
-    bend_length = np.sqrt(np.sum(metric * bend**2, axis=0))
-    stride = np.clip(length / np.maximum(bend_length, 1e-150), 1.0, _LONGEST_STRIDE)
-    return np.asarray(np.maximum(start + 2 * stride * change + stride**2 * bend, _LEAST_SHRINK * second))
 
 
 def mean_log_likelihood(masses: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:
@@ -174,15 +152,8 @@ def random_start(
     return Factors(np.full(rank, 1.0 / rank), tuple(coefficients))
 
 
-class _EMState(NamedTuple):
-    point: FloatArray  # weights in the first row, then all B_n stacked: (1 + sum L, F)
-    objective: float
-    update: FloatArray  # the point after one EM update, found along with the objective
-    decreases: tuple[float, float]  # by the last step and the one before
-
-
 @dataclass(frozen=True, eq=False)
-class PairwiseEM(Solver[PairwiseProblem, _EMState, Factors]):
+class PairwiseEM(AcceleratedEM[PairwiseProblem]):
     r"""Composite pairwise likelihood by EM on all factors at once.
 
     Minimises :math:`\sum_{j<k} s_{jk} \mathrm{KL}(\hat Z_{jk} \,\|\, A_j \Lambda A_k^\top)` with the shares
@@ -215,37 +186,14 @@ class PairwiseEM(Solver[PairwiseProblem, _EMState, Factors]):
     (True, True)
     """
 
-    start: Factors
-    tol: float = 1e-5
-
-    def init(self, problem: PairwiseProblem) -> _EMState:
+    def init(self, problem: PairwiseProblem) -> EMState:
         """Return the start with its objective."""
         problem.check_factors(self.start)
-        point = np.vstack([self.start.weights, *self.start.coefficients])
-        return _EMState(point, *_em_update(problem, point), (np.inf, np.inf))
+        return super().init(problem)
 
-    def step(self, problem: PairwiseProblem, state: _EMState) -> _EMState:
-        """Return the state after an extrapolated update."""
-        point = state.update
-        objective, update = _em_update(problem, point)
-        leap = _leap(problem, state.point, point, update)
-        leap_objective, leap_update = _em_update(problem, leap)
-        if leap_objective <= objective:
-            point, objective, update = leap, leap_objective, leap_update
-        return _EMState(point, objective, update, (state.objective - objective, state.decreases[0]))
-
-    def objective(self, state: _EMState) -> float:
-        """Return the mean pairwise KL divergence."""
-        return state.objective
-
-    def is_done(self, state: _EMState) -> bool:
-        """Return whether each of the last two steps lowered the objective by no more than `tol`."""
-        return max(state.decreases) <= self.tol
-
-    def value(self, state: _EMState) -> Factors:
-        """Return the factors."""
-        cuts = np.cumsum([b.shape[0] for b in self.start.coefficients])[:-1]
-        return Factors(state.point[0], tuple(np.split(state.point[1:], cuts)))
+    def update(self, problem: PairwiseProblem, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean pairwise KL divergence at a point, and the point after one EM update."""
+        return _em_update(problem, point)
 
 
 def pairwise_divergence(problem: PairwiseProblem, factors: Factors) -> float:
@@ -275,23 +223,4 @@ def _em_update(problem: PairwiseProblem, point: FloatArray) -> tuple[float, Floa
     update[0] *= sum(np.einsum("ir,ir->r", a, v) for a, v in zip(conditionals, gathered, strict=True))
     for d, v, rows in zip(problem.masses, gathered, problem.slices, strict=True):
         update[1:][rows] *= d.T @ v
-    return objective, _normalised(problem, update, point)
-
-
-def _leap(problem: PairwiseProblem, start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    leap = _extrapolate(start.reshape(-1, 1), first.reshape(-1, 1), second.reshape(-1, 1))
-    return _normalised(problem, leap.reshape(start.shape), second)
-
-
-def _normalised(problem: PairwiseProblem, point: FloatArray, fallback: FloatArray) -> FloatArray:
-    """Scale weights and columns to sum one, in place; what is empty becomes what it is in `fallback`."""
-    if not point[0].any():
-        point[0] = fallback[0]
-    point[0] /= point[0].sum()
-    for rows in problem.slices:
-        block = point[1:][rows]
-        sums = block.sum(axis=0)
-        empty = sums <= 0
-        block[:, empty] = fallback[1:][rows][:, empty]
-        block /= np.where(empty, 1.0, sums)
-    return point
+    return objective, normalised(problem.slices, update, point)

@@ -167,8 +167,7 @@ class PairwiseProblem:
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Rows of each variable in arrays that stack the atoms of all variables."""
-        ends = np.cumsum(self.sizes)
-        return tuple(slice(int(e) - size, int(e)) for e, size in zip(ends, self.sizes, strict=True))
+        return stacked_slices(self.sizes)
 
     @cached_property
     def settled_margins(self) -> tuple[FloatArray, ...]:
@@ -263,6 +262,12 @@ class PairwiseProblem:
         p, c = self.weight_quadratic(np.vstack(factors.coefficients), self.inner_products(factors.coefficients))
         weights = factors.weights
         return max(float(self.constant + weights @ p @ weights - 2 * (c @ weights)), 0.0)
+
+
+def stacked_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Rows of each part in an array that stacks parts of these sizes."""
+    ends = np.cumsum(sizes)
+    return tuple(slice(int(e) - size, int(e)) for e, size in zip(ends, sizes, strict=True))
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -1,0 +1,94 @@
+"""The posterior-count pass compiled by numba: rows in threads, tables of sums per thread.
+
+The product over columns runs on the factors themselves, without logarithms; where it grows small (hundreds of
+columns) it is scaled up and the scale kept. Sums are taken run by run, so they are the same on every repeat, and
+differ from the plain engine's, or between numbers of threads, by rounding alone (about 1e-12 of their size).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+
+from jointwise._typing import AnyArray, CodeArray, FloatArray
+from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
+
+# Columns multiplied before the size of the product is looked at; a factor is at least 1e-30 (see `LEAST_FACTOR`).
+_GUARD = 8
+_SMALL = 1e-60
+LEAST_FACTOR = 1e-30
+
+
+class CompiledEngine(PosteriorEngine):
+    """Rows as they are coded; see the module.
+
+    Parameters
+    ----------
+    codes : array of shape (n, N), uint8 or uint16
+        Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
+    n_bins : sequence of N ints
+    weights : array of shape (n,), optional
+    """
+
+    def __init__(self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> None:
+        self._codes = np.ascontiguousarray(codes)
+        self._weights = np.ones(len(codes)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        # one more bin per column, for "missing"
+        starts = bin_starts([bins + 1 for bins in n_bins])
+        self._present = np.delete(np.arange(starts[-1]), starts[1:] - 1)
+        self._n_padded = int(starts[-1])
+        self._starts = starts[:-1].astype(np.uint64)  # unsigned: a signed index would be tested for being negative
+
+    def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
+        """One pass over the rows; see `PosteriorEngine`."""
+        padded = np.ones((self._n_padded, len(mixing)))
+        padded[self._present] = np.maximum(tables, LEAST_FACTOR)
+        counts, totals, log_likelihoods = _pass(
+            self._codes, self._starts, padded, mixing, self._weights, numba.get_num_threads()
+        )
+        return PosteriorCounts(counts.sum(axis=0)[self._present], totals.sum(axis=0), float(log_likelihoods.sum()))
+
+
+@numba.njit(parallel=True, fastmath=True, cache=True)
+def _pass(
+    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray, n_parts: int
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Sums of each of `n_parts` runs of rows: counts (parts, bins, F), totals (parts, F), log-likelihoods (parts,)."""
+    n, n_columns = codes.shape
+    rank = mixing.shape[0]
+    counts = np.zeros((n_parts, tables.shape[0], rank))
+    totals = np.zeros((n_parts, rank))
+    log_likelihoods = np.zeros(n_parts)
+    for part in numba.prange(n_parts):
+        posterior = np.empty(rank)
+        my_counts, my_totals, log_likelihood = counts[part], totals[part], 0.0
+        for i in range(part * n // n_parts, (part + 1) * n // n_parts):
+            for r in range(rank):
+                posterior[r] = mixing[r]
+            scale = 0.0
+            for column in range(n_columns):
+                factors = tables[starts[column] + np.uint64(codes[i, column])]
+                for r in range(rank):
+                    posterior[r] *= factors[r]
+                if column % _GUARD == _GUARD - 1:
+                    largest = posterior.max()
+                    if largest < _SMALL:
+                        scale += np.log(largest)
+                        for r in range(rank):
+                            posterior[r] /= largest
+            total = 0.0
+            for r in range(rank):
+                total += posterior[r]
+            log_likelihood += weights[i] * (np.log(total) + scale)
+            share = weights[i] / total
+            for r in range(rank):
+                posterior[r] *= share
+                my_totals[r] += posterior[r]
+            for column in range(n_columns):
+                sums = my_counts[starts[column] + np.uint64(codes[i, column])]
+                for r in range(rank):
+                    sums[r] += posterior[r]
+        log_likelihoods[part] = log_likelihood
+    return counts, totals, log_likelihoods

@@ -1,0 +1,122 @@
+"""EM with squared extrapolation: the loop that every likelihood of factors shares."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.solvers.base import Solver
+from jointwise.solvers.problem import Factors
+
+# A model mass below this is taken as this: quotients and logarithms stay finite where masses underflow.
+LEAST_MASS = 1e-290
+# An extrapolation may shrink a coefficient to this fraction of its plain update, never to zero: from zero a
+# multiplicative update could not bring it back.
+_LEAST_SHRINK = 0.1
+_LONGEST_STRIDE = 1e3
+
+
+class Stacked(Protocol):
+    """A problem whose coefficients are stacked variable by variable."""
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """Rows of each variable in arrays that stack the atoms of all variables."""
+
+
+ProblemT = TypeVar("ProblemT", bound=Stacked)
+
+
+class EMState(NamedTuple):
+    """A point, and what one EM update from it gave."""
+
+    point: FloatArray  # weights in the first row, then all B_n stacked: (1 + sum L, F)
+    objective: float
+    update: FloatArray  # the point after one EM update, found along with the objective
+    decreases: tuple[float, float]  # by the last step and the one before
+
+
+@dataclass(frozen=True, eq=False)
+class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
+    """EM on all factors at once; a subclass says what one update is.
+
+    A step is an update followed by a squared extrapolation; where that is worse than the plain update, the plain
+    update is taken, so the objective never rises.
+
+    Parameters
+    ----------
+    start : Factors
+        Where to start; zeros in it stay zero.
+    tol : float
+        Stop when two steps in a row each lower the objective (in nats) by no more than this.
+    """
+
+    start: Factors
+    tol: float = 1e-5
+
+    @abstractmethod
+    def update(self, problem: ProblemT, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective at a point, and the point after one EM update."""
+
+    def init(self, problem: ProblemT) -> EMState:
+        """Return the start with its objective."""
+        point = np.vstack([self.start.weights, *self.start.coefficients])
+        return EMState(point, *self.update(problem, point), (np.inf, np.inf))
+
+    def step(self, problem: ProblemT, state: EMState) -> EMState:
+        """Return the state after an extrapolated update."""
+        point = state.update
+        objective, update = self.update(problem, point)
+        leap = extrapolate(state.point.reshape(-1, 1), point.reshape(-1, 1), update.reshape(-1, 1))
+        leap = normalised(problem.slices, leap.reshape(point.shape), update)
+        leap_objective, leap_update = self.update(problem, leap)
+        if leap_objective <= objective:
+            point, objective, update = leap, leap_objective, leap_update
+        return EMState(point, objective, update, (state.objective - objective, state.decreases[0]))
+
+    def objective(self, state: EMState) -> float:
+        """Return the value being minimised, in nats."""
+        return state.objective
+
+    def is_done(self, state: EMState) -> bool:
+        """Return whether each of the last two steps lowered the objective by no more than `tol`."""
+        return max(state.decreases) <= self.tol
+
+    def value(self, state: EMState) -> Factors:
+        """Return the factors."""
+        cuts = np.cumsum([b.shape[0] for b in self.start.coefficients])[:-1]
+        return Factors(state.point[0], tuple(np.split(state.point[1:], cuts)))
+
+
+def extrapolate(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Squared extrapolation (SQUAREM) through a point and its first and second update; the sum is not kept.
+
+    The stride is the quotient of the lengths of the first and second differences, in the local metric of the
+    simplex (squares divided by the coefficient), over all but a last axis of independent problems.
+    """
+    change = first - start
+    bend = second - first - change
+    metric = 1.0 / np.maximum(second, 1e-12)
+    length = np.sqrt(np.sum(metric * change**2, axis=0))
+    bend_length = np.sqrt(np.sum(metric * bend**2, axis=0))
+    stride = np.clip(length / np.maximum(bend_length, 1e-150), 1.0, _LONGEST_STRIDE)
+    return np.asarray(np.maximum(start + 2 * stride * change + stride**2 * bend, _LEAST_SHRINK * second))
+
+
+def normalised(slices: Sequence[slice], point: FloatArray, fallback: FloatArray) -> FloatArray:
+    """Scale weights and columns to sum one, in place; what is empty becomes what it is in `fallback`."""
+    if not point[0].any():
+        point[0] = fallback[0]
+    point[0] /= point[0].sum()
+    for rows in slices:
+        block = point[1:][rows]
+        sums = block.sum(axis=0)
+        empty = sums <= 0
+        block[:, empty] = fallback[1:][rows][:, empty]
+        block /= np.where(empty, 1.0, sums)
+    return point
