@@ -23,7 +23,7 @@ def run() -> list[Row]:
         blocks = np.array_split(X, n_blocks)
         profile = reduce(add, map(Profile.of, blocks))
         schema = profile.schema()
-        axes = profile.axes(schema, 64)
+        axes = profile.axes(schema, 128)
         marginals = reduce(add, (PairwiseMarginals.of(block, schema, axes) for block in blocks))
         mixture = JUPAD(8, random_state=0).fit_marginals(marginals).density_.mixture
         first = first or (profile, marginals, mixture)

@@ -45,7 +45,7 @@ def main() -> None:
     table, held_out = rows(columns, train), rows(columns, test)
 
     began = time.perf_counter()
-    model = JUPAD(n_components=4, random_state=0).fit(table)
+    model = JUPAD(random_state=0).fit(table)
     seconds = time.perf_counter() - began
     density = model.density_
     console.print(f"\n[bold]1. Fitted[/] {len(train)} rows x {len(columns)} columns in {seconds:.1f} s\n")
@@ -57,7 +57,7 @@ def main() -> None:
     console.print("\n[bold]3. Questions[/]\n")
     ask(density)
 
-    classifier = JUPADClassifier(n_components=4, random_state=0)
+    classifier = JUPADClassifier(random_state=0)
     features = {name: column for name, column in table.items() if name != CLASS}
     classifier.fit(features, table[CLASS])
     right = classifier.score({n: c for n, c in held_out.items() if n != CLASS}, held_out[CLASS])

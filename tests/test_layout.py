@@ -26,9 +26,10 @@ ALLOWED: dict[str, set[str]] = {
     "solvers": set(),
     "joint": {"variables", "tables", "families", "dictionary"},
     "fitting": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "joint"},
-    "selection": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting"},
+    "likelihood": {"dictionary", "marginals", "solvers", "joint", "fitting"},
+    "selection": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "likelihood"},
     "estimators": {
-        "variables", "tables", "axes", "dictionary", "marginals", "joint", "fitting", "selection",
+        "variables", "tables", "axes", "dictionary", "marginals", "joint", "fitting", "likelihood", "selection",
     },
     "datasets": {"variables", "families", "dictionary", "joint"},
 }  # fmt: skip

@@ -198,10 +198,17 @@ class Dictionary:
         """Mode of each atom; shape (L,)."""
         return np.concatenate([f.mode() for f in self.families])
 
+    def corners(self) -> FloatArray:
+        """Modes and finite ends of the atoms, sorted: where a density may peak, jump or bend."""
+        found = np.concatenate([self.mode(), self.ppf([0.0, 1.0]).ravel()])
+        return np.unique(found[np.isfinite(found)])
+
     # ---- on an axis --------------------------------------------------------------------------------------
 
     def masses(self, axis: Axis) -> FloatArray:
         """Bin masses Dbar[i, l] = P(bin i | atom l); shape (n_bins, n_atoms), each column sums to one.
+
+        On a :class:`~jointwise.axes.DiscreteAxis` that holds if the axis has every value that the atom can take.
 
         >>> from jointwise.axes import BinnedAxis
         >>> d = Dictionary.grid("gaussian", 0, 1, n=2, scale=1)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_choice, check_integer, listed
+from jointwise._checks import check_choice, check_integer, check_real, listed
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
@@ -69,8 +69,20 @@ class PairwiseSettings:
         check_choice("loss", self.loss, LOSSES)
         check_integer("n_init", self.n_init, 1)
         check_integer("max_iter", self.max_iter, 1)
-        if self.learning_rates is not None and self.loss != "frobenius":
-            raise InputError('learning_rates belong to loss="frobenius"; loss="kl" has none to set.')
+        if check_real("tol", self.tol) < 0:
+            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
+        if self.learning_rates is not None:
+            self._check_rates(self.learning_rates)
+
+    def _check_rates(self, rates: Any) -> None:
+        if self.loss != "frobenius":
+            raise InputError(
+                '`learning_rates` belong to loss="frobenius"; loss="kl" has none to set, so leave them out.'
+            )
+        if not isinstance(rates, Sequence) or isinstance(rates, str) or len(rates) != 3:
+            raise InputError(f"`learning_rates` must be three numbers (eta_T, eta_B, eta_L) or None; got {rates!r}.")
+        if not all(check_real("learning_rates", rate) > 0 for rate in rates):
+            raise InputError(f"`learning_rates` must be positive; got {rates!r}.")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Choices made from the data: the dictionary of each variable, by cross-validated likelihood of its 1-D counts.
+"""Choices made from the data: the dictionary of each variable, and the strength of the prior, by held-out likelihood.
 
 The paper designs dictionaries by looking at histograms. Here candidates are written down (families, numbers of
 locations, scales tied to their distance), each is fitted to the counts of a variable's bins, and the smallest one
@@ -9,7 +9,9 @@ with rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
+from typing import Protocol
 
 import numpy as np
 
@@ -18,34 +20,64 @@ from jointwise._typing import FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
-from jointwise.families import Exponential, Gamma, LogNormal, StudentT
-from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.solvers import mean_log_likelihood, simplex_weights
-from jointwise.variables import Kind, Variable
+from jointwise.families import Exponential, Gamma, Gaussian, Laplace, LogNormal, StudentT
+from jointwise.likelihood import LikelihoodSettings, best_start, held_out_gain, likelihood_problem
+from jointwise.marginals.coded import CodedRows
+from jointwise.solvers import PosteriorEM, mean_log_likelihood, simplex_weights, solve
+from jointwise.variables import Kind, Schema, Variable
 
 N_FOLDS = 5
 # Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance.
-SELECTION_TOL, SELECTION_STEPS = 1e-3, 40
+SELECTION_TOL, SELECTION_STEPS = 1e-3, 20
+TRACE = 1e-6
 # Numbers of locations on [q0.5%, q99.5%], with scales in units of their distance: at 1 and above a mixture of
 # neighbours has no dents, and dents are what noise in the counts would be fitted with.
 GRIDS = ((9, 1.0), (17, 1.0), (17, 2.0), (33, 1.0), (33, 2.0), (49, 2.0))
+SIZES = (9, 17, 33)
+FAMILIES = {"gaussian": Gaussian, "laplace": Laplace}
+# Atoms on the positive half-line are offered where the 90% quantile is more than this times the 10% quantile.
+POSITIVE_FACTOR = 2.0
+# One scale does not serve where the longest tenth of the rows between 5% and 95% is so many times the shortest.
+UNEVEN_FACTOR = 4.0
 # Integers with at most this many values between their extremes have one atom per value.
 MAX_IDENTITY = 32
 # A lattice atom narrower than this is a point mass to three digits.
 LEAST_LATTICE_SCALE = 0.3
 # A density is taken to jump where neighbouring bins differ by this factor, and by this many standard errors.
 JUMP_FACTOR, JUMP_ERRORS = 3.0, 4.0
+# Fewer rows than this are too few to tell: a jump from nothing to so many is five standard errors.
+JUMP_ROWS = 25
 MAX_JUMPS = 4
+# Strengths of the prior that are tried, in rows, and how thoroughly: on so many rows, a table under `SMALL_TABLE` rows
+# three times over.
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+STRENGTH_ROWS, SMALL_TABLE = 20_000, 4_000
+STRENGTH_TOL, STRENGTH_STEPS = 1e-4, 40
+
+
+class Margins(Protocol):
+    """Anything that knows the 1-D counts of its variables: pair counts, or coded rows."""
+
+    @property
+    def schema(self) -> Schema:
+        """The variables."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Their bins."""
+
+    def marginal(self, n: int, /) -> FloatArray:
+        """Counts of the bins of variable ``n``."""
 
 
 def choose_dictionaries(
-    marginals: PairwiseMarginals, given: Mapping[str, Dictionary], rng: np.random.Generator
+    marginals: Margins, given: Mapping[str, Dictionary], rng: np.random.Generator
 ) -> tuple[Dictionary, ...]:
     """One dictionary per variable: the one given by name, else the best of the candidates.
 
     Parameters
     ----------
-    marginals : PairwiseMarginals
+    marginals : PairwiseMarginals or CodedRows
     given : mapping of names to Dictionary
         A density given for an integer variable is put on the lattice.
     rng : numpy.random.Generator
@@ -97,13 +129,15 @@ def smallest_good(scores: FloatArray, sizes: Sequence[int]) -> int:
     >>> smallest_good(np.array([[1.0, 1.2, 0.9], [1.1, 1.1, 1.0], [0.1, 0.1, 0.1]]), [7, 13, 4])
     0
     """
-    total = np.asarray(scores.mean(axis=1))
+    usable = np.flatnonzero(np.isfinite(scores).all(axis=1))
+    if not usable.size:
+        return int(np.argmin(sizes))
+    total = scores[usable].mean(axis=1)
     best = int(np.argmax(total))
-    usable = np.asarray(np.isfinite(scores).all(axis=1))
-    behind = np.where(usable[:, None], scores, 0.0) - scores[best]
+    behind = scores[usable] - scores[usable[best]]
     error = behind.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
-    good = [i for i in range(len(total)) if usable[i] and total[i] >= total[best] - error[i]] or [best]
-    return min(good, key=lambda i: (sizes[i], -total[i]))
+    good = np.flatnonzero(total >= total[best] - error).tolist()
+    return int(usable[min(good, key=lambda i: (sizes[int(usable[i])], -total[i]))])
 
 
 def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -> Iterator[Dictionary]:
@@ -128,28 +162,44 @@ class _Margin:
     """Counts of the interval bins of one variable, and what candidates are made from."""
 
     def __init__(self, variable: Variable, axis: BinnedAxis, counts: FloatArray) -> None:
+        low, high = variable.observed
+        self.is_signed = low < 0
+        if variable.kind is Kind.INTEGER:  # an integer k stands for (k - 1/2, k + 1/2]
+            low, high = low - 0.5, high + 0.5
         self.counts = counts
-        self.edges = np.concatenate([variable.observed[:1], axis.edges, variable.observed[1:]])
-        self.edges = np.maximum.accumulate(self.edges)
+        self.edges = np.maximum.accumulate(np.concatenate([[low], axis.edges, [high]]))
         self.low, self.middle, self.high = self.quantile([0.005, 0.5, 0.995])
-        # a variable with nearly all rows at one value still needs atoms of some width
-        floor = LEAST_LATTICE_SCALE if variable.kind is Kind.INTEGER else 1e-6 * max(abs(self.middle), 1e-300)
-        self.least_scale = max(floor, 1e-3 * float(self.edges[-1] - self.edges[0]) / len(counts))
+        # atoms narrower than the distance of neighbouring numbers cannot be told from point masses
+        finest = LEAST_LATTICE_SCALE if variable.kind is Kind.INTEGER else 4 * np.spacing(np.abs(self.edges).max())
+        self.least_scale = max(float(finest), 1e-3 * float(self.high - self.low) / len(counts))
+        self.spread = max(float(self.high - self.low), self.least_scale)
 
-    def quantile(self, q: Sequence[float]) -> FloatArray:
+    def quantile(self, q: Sequence[float] | FloatArray) -> FloatArray:
         """Quantiles from the counts, linear inside a bin."""
         cumulative = np.concatenate([[0.0], np.cumsum(self.counts)])
         return np.asarray(np.interp(np.asarray(q) * cumulative[-1], cumulative, self.edges))
 
+    def is_positive(self) -> bool:
+        """Whether all values are, and differ so much that their logarithm tells more than they do."""
+        lower, upper = self.quantile([0.1, 0.9])
+        return bool(not self.is_signed and upper > POSITIVE_FACTOR * lower > 0)
+
+    def is_uneven(self) -> bool:
+        """Whether rows lie so much denser in some parts that one scale cannot serve all."""
+        gaps = np.diff(self.quantile(np.arange(0.05, 1, 0.1)))
+        return bool(gaps.max() > UNEVEN_FACTOR * gaps.min())
+
     def jumps(self) -> FloatArray:
         """Edges, the ends included, where the density of neighbouring bins differs far beyond noise."""
-        widths = np.diff(self.edges)
-        filled = widths > 0
-        counts, widths = self.counts[filled], widths[filled]
-        edges = np.concatenate([self.edges[:1], self.edges[1:][filled]])
+        cumulative = np.concatenate([[0.0], np.cumsum(self.counts)])
+        # bins with too few rows to tell are merged with the next
+        cuts = np.unique(np.searchsorted(cumulative, np.arange(0, cumulative[-1], JUMP_ROWS)))
+        cuts[-1] = len(self.counts)
+        edges, counts = self.edges[cuts], np.diff(cumulative[cuts])
+        widths = np.maximum(np.diff(edges), self.least_scale) / self.spread
         padded = np.concatenate([[0.0], counts / widths, [0.0]])
-        # twice the count is one standard error squared of the difference, in units of rows
-        noise = np.sqrt(np.concatenate([[0.0], counts / widths**2, [0.0]]) + 1e-300)
+        # a count is its own squared standard error
+        noise = np.concatenate([[0.0], np.sqrt(counts) / widths, [0.0]])
         step = np.abs(np.diff(padded))
         clear = step > JUMP_ERRORS * np.hypot(noise[1:], noise[:-1])
         large = np.maximum(padded[1:], padded[:-1]) > JUMP_FACTOR * np.minimum(padded[1:], padded[:-1])
@@ -159,19 +209,40 @@ class _Margin:
 
 def _densities(margin: _Margin) -> Iterator[Dictionary]:
     """Candidates for a density: grids of Gaussians or Laplacians, plus what the shape of the counts suggests."""
-    low, high = margin.low, margin.high
-    spread = max(high - low, margin.least_scale)
     # one wide heavy-tailed atom, so that no row is out of reach and the grid need not stretch into the tails
-    wide = Dictionary((StudentT(df=np.array([3.0]), loc=margin.middle, scale=np.array([spread / 6])),))
-    extras = [wide]
-    if margin.edges[0] > 0:
+    wide = Dictionary((StudentT(df=np.array([3.0]), loc=margin.middle, scale=np.array([margin.spread / 6])),))
+    for family, (n, ratio) in product(FAMILIES, GRIDS):
+        yield _even_grid(margin, family, n, ratio) + wide
+    extras = []
+    if margin.is_positive():
         extras.append(wide + _positive(margin))
     jumps = margin.jumps()
     if len(jumps) >= 2:
         extras.append(wide + Dictionary.uniforms(jumps))
-    for family, (n, ratio), extra in product(("gaussian", "laplace"), GRIDS, extras):
-        scale = max(ratio * spread / (n - 1), margin.least_scale)
-        yield Dictionary.grid(family, low, high, n=n, scale=scale) + extra
+    for family, n, extra in product(FAMILIES, SIZES, extras):
+        yield _even_grid(margin, family, n, 1.0) + extra
+    if margin.is_uneven() and not margin.is_positive():
+        for family, n in product(FAMILIES, SIZES):
+            yield _quantile_grid(margin, family, n) + wide + _heavy(margin)
+
+
+def _even_grid(margin: _Margin, family: str, n: int, ratio: float) -> Dictionary:
+    scale = max(ratio * margin.spread / (n - 1), margin.least_scale)
+    return Dictionary.grid(family, margin.low, margin.high, n=n, scale=scale)
+
+
+def _quantile_grid(margin: _Margin, family: str, n: int) -> Dictionary:
+    """Atoms at evenly spaced levels, each as wide as its neighbours are apart: fine where rows are dense."""
+    loc = margin.quantile((np.arange(n) + 0.5) / n)
+    return Dictionary((FAMILIES[family](loc=loc, scale=np.maximum(np.gradient(loc), margin.least_scale)),))
+
+
+def _heavy(margin: _Margin) -> Dictionary:
+    """Student-t atoms from the quartiles' distance to far in the tails; their means exist, unlike a Cauchy's."""
+    lower, upper = margin.quantile([0.25, 0.75])
+    narrow = max(float(upper - lower) / 2, margin.least_scale)
+    scale = np.geomspace(narrow, max(margin.spread / 6, narrow), 3)
+    return Dictionary((StudentT(df=np.array([1.5]), loc=margin.middle, scale=scale),))
 
 
 def _positive(margin: _Margin) -> Dictionary:
@@ -205,13 +276,74 @@ def split_counts(counts: FloatArray, n_folds: int, rng: np.random.Generator) -> 
 
 
 def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
-    """Mean log-likelihood of each fold under the weights fitted to the others; shape (folds,)."""
+    """Mean log-likelihood of each fold under the weights fitted to the others; shape (folds,).
+
+    A trace of every atom is mixed in: a bin that only the fold has met is then unlikely, not impossible.
+    """
     training = folds.sum(axis=1, keepdims=True) - folds
     weights = simplex_weights(masses, training, tol=SELECTION_TOL, max_steps=SELECTION_STEPS)
-    return mean_log_likelihood(masses, folds, weights)
+    return mean_log_likelihood(masses, folds, (1 - TRACE) * weights + TRACE / len(weights))
 
 
 def _as_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
-    if not isinstance(dictionary, Dictionary):
-        raise InputError(f"dictionaries[{variable.name!r}] must be a Dictionary, got {type(dictionary).__name__}.")
+    if variable.kind is Kind.CATEGORICAL:
+        raise InputError(
+            f"dictionaries names {variable.name!r}, which is categorical: its dictionary is one atom for each of its "
+            "categories, so leave it out."
+        )
     return dictionary.on_lattice() if variable.kind is Kind.INTEGER else dictionary
+
+
+def choose_strength(
+    rows: CodedRows, dictionaries: Sequence[Dictionary], settings: LikelihoodSettings, rng: np.random.Generator
+) -> float:
+    """Strength of the prior, in rows, by held-out likelihood: uphill from the middle of a ladder of strengths.
+
+    Weak dependence wants a strong prior and strong dependence a weak one; between neighbours on the ladder the
+    likelihood hardly differs.
+
+    Parameters
+    ----------
+    rows : CodedRows
+        In canonical order, for a choice that does not depend on the order of rows.
+    dictionaries : sequence of Dictionary
+    settings : LikelihoodSettings
+        For the number of components.
+    rng : numpy.random.Generator
+        Deals rows to folds.
+    """
+    folds = _row_folds(rows, rng)
+    seed = int(rng.integers(2**32))
+    scores: dict[int, float] = {}
+
+    def score(step: int) -> float:
+        if step not in scores:
+            tried = replace(settings, beta=STRENGTHS[step], n_init=1, tol=STRENGTH_TOL, max_iter=STRENGTH_STEPS)
+            scores[step] = sum(_gain(part, rest, dictionaries, tried, seed) for part, rest in folds)
+        return scores[step]
+
+    step = len(STRENGTHS) // 2
+    way = 1 if score(step + 1) > score(step) else -1
+    while 0 <= step + way < len(STRENGTHS) and score(step + way) > score(step):
+        step += way
+    return STRENGTHS[step]
+
+
+def _row_folds(rows: CodedRows, rng: np.random.Generator) -> list[tuple[CodedRows, CodedRows]]:
+    """Pairs of held-out and training rows: one of three parts each for small tables, one quarter for large ones."""
+    if len(rows.codes) > STRENGTH_ROWS:
+        rows = rows.take(np.sort(rng.choice(len(rows.codes), STRENGTH_ROWS, replace=False)))
+    weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
+    small = len(rows.codes) < SMALL_TABLE
+    parts = split_counts(weights, 3 if small else 4, rng).T
+    folds = [(rows.with_weights(p), rows.with_weights(weights - p)) for p in (parts if small else parts[:1])]
+    return [(part, rest) for part, rest in folds if len(part.codes) and len(rest.codes)]
+
+
+def _gain(
+    part: CodedRows, rest: CodedRows, dictionaries: Sequence[Dictionary], settings: LikelihoodSettings, seed: int
+) -> float:
+    problem = likelihood_problem(rest, dictionaries, settings.beta)
+    start = best_start(rest, problem, settings, np.random.default_rng(seed))
+    solution = solve(PosteriorEM(start, tol=settings.tol), problem, max_steps=settings.max_iter)
+    return held_out_gain(problem, solution.value, part)

@@ -26,11 +26,13 @@ from jointwise.families import (
 
 @settings(deadline=None, max_examples=30)
 @given(loc=st.floats(-3, 3), scale=st.floats(0.25, 5), low=st.floats(-4, 4), width=st.floats(0.1, 6))
+@example(loc=1.0, scale=1.0, low=6.639780383536758e-268, width=0.25)
 @example(loc=0.0, scale=0.986328125, low=-1.28125, width=3.6953125)  # quadrature on coarse levels stopped by chance
 def test_truncated_gaussian_agrees_with_scipy(loc, scale, low, width):
     family = Truncated(Gaussian(loc, scale), low, low + width)
     reference = stats.truncnorm((low - loc) / scale, (low + width - loc) / scale, loc, scale)
     x, q = np.linspace(low - 0.5, low + width + 0.5, 11), np.linspace(0.01, 0.99, 9)
+    x = x[np.minimum(np.abs(x - low), np.abs(x - low - width)) > 1e-9]  # which side of an end is a matter of rounding
     assert_allclose(family.logpdf(x)[:, 0], reference.logpdf(x), rtol=1e-9, atol=1e-9)
     assert_allclose(family.cdf(x)[:, 0], reference.cdf(x), rtol=1e-8, atol=1e-14)
     assert_allclose(family.sf(x)[:, 0], reference.sf(x), rtol=1e-8, atol=1e-14)

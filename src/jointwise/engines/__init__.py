@@ -16,7 +16,7 @@ from jointwise.engines.reference import ReferenceEngine, pair_counts
 __all__ = ["PosteriorCounts", "PosteriorEngine", "ReferenceEngine", "pair_counts", "posterior_engine"]
 
 # Cells of a table from which on compiled passes pay for loading the compiler (about a second once it has been used).
-COMPILED_CELLS = 200_000
+COMPILED_CELLS = 50_000
 
 
 def posterior_engine(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> PosteriorEngine:

@@ -13,18 +13,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jointwise._checks import check_integer, check_weights
+from jointwise._checks import check_choice, check_integer, check_weights
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
-from jointwise.fitting import PairwiseSettings, fit_pairwise
-from jointwise.marginals import PairwiseMarginals, Profile
-from jointwise.selection import choose_dictionaries
+from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
+from jointwise.likelihood import LikelihoodSettings, fit_likelihood
+from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
+from jointwise.selection import choose_dictionaries, choose_strength
 from jointwise.tables import Table, encode, read_table
 from jointwise.variables import Schema
 
 # The end bins, and one in between.
 LEAST_BINS = 3
+# Pairs alone have no prior to make a generous number harmless.
+DEFAULT_PAIRWISE_RANK = 10
+# Up to here rows are put in order first (a second for a million), so that a fit does not depend on their order.
+CANONICAL_ROWS = 1_000_000
+# Pair counts grow with the square of all columns' bins: so many take half a gigabyte.
+MOST_BINS_OF_ALL = 8192
 
 
 def row_weights(sample_weight: Any, table: Table) -> FloatArray | None:
@@ -40,13 +47,14 @@ class JointEstimator(BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 10,
+        n_components: int | Literal["auto"] = "auto",
         *,
+        polish: Literal["likelihood"] | None = "likelihood",
+        beta: float | Literal["auto"] = "auto",
         loss: str = "kl",
-        polish: None = None,
         dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
         kinds: Mapping[str, str] | None = None,
-        n_bins: int = 64,
+        n_bins: int = 128,
         learning_rates: tuple[float, float, float] | None = None,
         n_init: int = 5,
         max_iter: int = 500,
@@ -54,8 +62,9 @@ class JointEstimator(BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
-        self.loss = loss
         self.polish = polish
+        self.beta = beta
+        self.loss = loss
         self.dictionaries = dictionaries
         self.kinds = kinds
         self.n_bins = n_bins
@@ -76,10 +85,11 @@ class JointEstimator(BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             How often each row counts.
         """
+        self._check_parameters()
         table = self._read(X, reset=True)
         weights = row_weights(sample_weight, table)
         schema, axes = self._profiled(table, weights)
-        self._fit_marginals(PairwiseMarginals.of(table, schema, axes, weights), self._generator())
+        self._fit_rows(CodedRows.of(table, schema, axes, weights))
         return self
 
     def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
@@ -90,24 +100,47 @@ class JointEstimator(BaseEstimator):
         marginals : PairwiseMarginals
             Counts of every pair of columns, gathered anywhere and added up.
         """
-        self._fit_marginals(marginals, self._generator())
-        self.n_features_in_ = len(marginals.schema)
-        self.feature_names_in_ = np.array(marginals.schema.names, dtype=object)
+        self._fit_marginals(marginals)
+        self._record_names(self._feature_schema())
         return self
 
-    def _fit_marginals(self, marginals: PairwiseMarginals, rng: np.random.Generator) -> None:
+    def _check_parameters(self) -> None:
+        """Check every parameter; done first, so that a wrong one is told before any work."""
         if self.polish is not None:
-            raise InputError(f"polish must be None, got {self.polish!r}: fits here come from pairs alone.")
-        settings = PairwiseSettings(
-            n_components=self.n_components,
-            loss=self.loss,
-            learning_rates=self.learning_rates,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+            check_choice("polish", self.polish, ("likelihood",))
+        check_integer("n_bins", self.n_bins, LEAST_BINS)
+        self._given_dictionaries()
+        self._likelihood_settings() if self.polish else self._pairwise_settings()
+
+    def _pairwise_settings(self) -> PairwiseSettings:
+        n_components = DEFAULT_PAIRWISE_RANK if self.n_components == "auto" else self.n_components
+        return PairwiseSettings(n_components, self.loss, self.learning_rates, self.n_init, self.max_iter, self.tol)
+
+    def _likelihood_settings(self) -> LikelihoodSettings:
+        beta = 0.0 if self.beta == "auto" else self.beta
+        return LikelihoodSettings(self.n_components, beta, self.n_init, self.max_iter, self.tol)
+
+    def _fit_rows(self, rows: CodedRows) -> None:
+        """Fit from coded rows: by their likelihood, or from their pair counts alone."""
+        if self.polish is None:
+            self._fit_marginals(PairwiseMarginals.from_codes(rows.codes, rows.schema, rows.axes, rows.weights))
+            return
+        if len(rows.codes) <= CANONICAL_ROWS:
+            rows = rows.canonical()
+        settings, rng = self._likelihood_settings(), self._generator()
+        dictionaries = choose_dictionaries(rows, self._given_dictionaries(), rng)
+        if self.beta == "auto" and len(dictionaries) > 1:
+            settings = replace(settings, beta=choose_strength(rows, dictionaries, settings, rng))
+        self.beta_ = settings.beta
+        self._keep(fit_likelihood(rows, dictionaries, settings, rng))
+
+    def _fit_marginals(self, marginals: PairwiseMarginals) -> None:
+        settings, rng = self._pairwise_settings(), self._generator()
         dictionaries = choose_dictionaries(marginals, self._given_dictionaries(), rng)
-        fit = fit_pairwise(marginals, dictionaries, settings, rng)
+        self._keep(fit_pairwise(marginals, dictionaries, settings, rng))
+
+    def _keep(self, fit: Fit) -> None:
+        """Keep what a fit found, and warn where it stopped short."""
         self.density_ = fit.density
         self.stages_ = fit.stages
         last = list(fit.stages.values())[-1:]
@@ -118,7 +151,7 @@ class JointEstimator(BaseEstimator):
                 f"{last[0].message} Raise max_iter (now {self.max_iter}) or tol (now {self.tol}), or lower "
                 f"n_components (now {self.n_components}).",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _profiled(self, table: Table, sample_weight: FloatArray | None) -> tuple[Schema, tuple[Any, ...]]:
@@ -131,10 +164,14 @@ class JointEstimator(BaseEstimator):
             for v in schema
         )
         schema = Schema(variables, schema.container)
-        return schema, profile.axes(schema, check_integer("n_bins", self.n_bins, LEAST_BINS))
+        share = MOST_BINS_OF_ALL // max(sum(v.categories is None for v in schema), 1)
+        return schema, profile.axes(schema, min(self.n_bins, max(share, LEAST_BINS)))
 
     def _given_dictionaries(self) -> Mapping[str, Dictionary]:
         if isinstance(self.dictionaries, Mapping):
+            for name, given in self.dictionaries.items():
+                if not isinstance(given, Dictionary):
+                    raise InputError(f"dictionaries[{name!r}] must be a Dictionary, got {type(given).__name__}.")
             return self.dictionaries
         if self.dictionaries != "auto":
             raise InputError(
@@ -143,19 +180,29 @@ class JointEstimator(BaseEstimator):
         return {}
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        """Read a table, recording or checking its names and number of columns as scikit-learn does."""
+        """Read a table, recording or checking its names and number of columns as scikit-learn does.
+
+        A mapping, which scikit-learn does not know, is read by name: order and further columns do not matter.
+        """
         table = read_table(X)
-        validate_data(
-            self,
-            X if hasattr(X, "shape") else np.empty((0, len(table.names))),
-            reset=reset,
-            skip_check_array=True,
-        )
+        if table.container != "dict":
+            known = X if hasattr(X, "shape") else np.empty((0, len(table.names)))
+            validate_data(self, known, reset=reset, skip_check_array=True)
+        elif reset:
+            self._record_names(table)
         return table
+
+    def _record_names(self, named: Table | Schema) -> None:
+        """Keep the names and number of features; columns of an array have no names of their own."""
+        self.n_features_in_ = len(named.names)
+        if named.container != "numpy":
+            self.feature_names_in_ = np.array(named.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _rows(self, X: Any) -> FloatArray:
         """Encoded rows of a table at prediction; an unseen category counts as missing, with a warning."""
-        check_is_fitted(self)
+        check_is_fitted(self, "density_")
         return encode(self._read(X, reset=False), self._feature_schema(), unseen="missing")
 
     def _feature_schema(self) -> Schema:

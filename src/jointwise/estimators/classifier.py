@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.axes import DiscreteAxis, encode_rows
 from jointwise.estimators._base import JointEstimator, row_weights
 from jointwise.exceptions import InputError
 from jointwise.joint.prediction import category_probabilities
-from jointwise.marginals import PairwiseMarginals
+from jointwise.marginals import CodedRows, PairwiseMarginals
 from jointwise.tables import encode
 from jointwise.variables import Kind, Schema, Variable
 
@@ -54,6 +54,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         """
         if y is None:
             raise InputError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        self._check_parameters()
         table = self._read(X, reset=True)
         target = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(target)
@@ -69,8 +70,26 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         rows = np.column_stack([encode(table, schema), codes])
         axes = (*axes, DiscreteAxis(np.arange(len(self.classes_), dtype=float)))
         joint = Schema((*schema, labels), schema.container)
-        marginals = PairwiseMarginals.from_codes(encode_rows(rows, axes), joint, axes, weights)
-        self._fit_marginals(marginals, self._generator())
+        self._fit_rows(CodedRows(joint, axes, encode_rows(rows, axes), weights))
+        return self
+
+    def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
+        """Fit from pair counts alone; no row is needed.
+
+        Parameters
+        ----------
+        marginals : PairwiseMarginals
+            Counts of every pair of columns, the class last; ``marginals.select`` puts columns in order.
+        """
+        target = marginals.schema.variables[-1]
+        if target.categories is None or len(marginals.schema) < 2:
+            raise InputError(
+                f"The last variable must be the class, a categorical one after at least one feature; {target.name!r} "
+                f"is {target.kind}, of {len(marginals.schema)} in all. Use `marginals.select` to put the class last."
+            )
+        super().fit_marginals(marginals)
+        self.classes_ = np.array(target.categories)
+        self.target_name_ = target.name
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -84,8 +103,8 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of each row."""
-        check_is_fitted(self)
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        best = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[best])
 
     def _feature_schema(self) -> Schema:
         return self.density_.schema.select(self.density_.names[:-1])

@@ -14,37 +14,44 @@ from jointwise.estimators._base import JointEstimator
 
 
 class JUPAD(DensityMixin, JointEstimator):
-    r"""Joint density of a table from the marginals of its pairs of columns.
+    r"""Joint density of a table, by likelihood of its rows or from the counts of its pairs of columns alone.
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)
 
     Columns may be continuous, integer, categorical or dates, with gaps. Categories and integers with few values get
     one atom per value; other columns get the dictionary of 1-D densities that predicts their held-out counts best.
-    ``loss="frobenius"`` is the algorithm of the paper [1]_ in its three stages; ``loss="kl"`` fits the same model to
-    the same pair counts by their likelihood, which is faster.
+
+    By default the rows' likelihood is maximised by EM, with a prior that shrinks every component towards the
+    independence of the columns: generous ranks do no harm, and components that end without rows are dropped. With
+    ``polish=None`` only pair counts are used: ``loss="frobenius"`` is the algorithm of the paper [1]_ in its three
+    stages, ``loss="kl"`` fits the same model to the same counts by their likelihood.
 
     Parameters
     ----------
-    n_components : int
-        Number of components F, the rank of the tensor.
+    n_components : int or "auto"
+        Number of components F, the rank of the tensor. "auto" starts with about 2 n^0.3 for n rows; from pairs alone
+        it is 10.
+    polish : "likelihood" or None
+        Fit the rows' likelihood, or stop at what pairs tell.
+    beta : float or "auto"
+        Strength of the prior, in rows per component; "auto" chooses by held-out likelihood. Not used for pairs.
     loss : "kl" or "frobenius"
-        Composite pairwise likelihood, or the paper's squared error.
-    polish : None
-        No step beyond the pairwise fit.
+        With ``polish=None``, and in ``fit_marginals``: composite pairwise likelihood, or the paper's squared error.
     dictionaries : "auto" or mapping of column names to Dictionary
         Columns that are not named get the automatic choice.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     n_bins : int
-        The most bins for a column that is neither categorical nor an integer with few values.
+        The most bins for a column that is neither categorical nor an integer with few values. Columns of a wide
+        table get fewer: 8192 are shared among all.
     learning_rates : (eta_T, eta_B, eta_L), optional
         The paper's rates for ``loss="frobenius"``; found by backtracking by default.
     n_init : int
-        Random starts (kl), or splits of the variables (frobenius); the best is kept.
+        Random starts, or splits of the variables (frobenius); the best is kept.
     max_iter : int
         The most steps of the last stage.
     tol : float
-        Its tolerance: change of the mean log-likelihood of a pair (kl), relative change of J (frobenius).
+        Its tolerance: change of the mean log-likelihood of a row or pair, or relative change of J (frobenius).
     random_state : int, RandomState or None
         Deals counts to cross-validation folds and draws the starts.
 
@@ -52,6 +59,8 @@ class JUPAD(DensityMixin, JointEstimator):
     ----------
     density_ : JointDensity
         The fitted density, for conditionals, probabilities, quantiles and all other questions.
+    beta_ : float
+        Strength of the prior that was used; only where rows were.
     stages_ : mapping of str to Solution
         How each stage of the fit went.
     n_iter_ : int
@@ -78,7 +87,8 @@ class JUPAD(DensityMixin, JointEstimator):
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log-density of each row; gaps are integrated out."""
-        return self.density_.mixture.logpdf(self._rows(X))
+        rows = self._rows(X)
+        return self.density_.mixture.logpdf(rows)
 
     def score(self, X: Any, y: None = None) -> float:
         """Mean log-density of the rows."""
@@ -86,6 +96,6 @@ class JUPAD(DensityMixin, JointEstimator):
 
     def sample(self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None) -> Any:
         """Draw rows from the fitted density, in the frame type that was fitted."""
-        check_is_fitted(self)
+        check_is_fitted(self, "density_")
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         return self.density_.sample(n_samples, rng=seed)

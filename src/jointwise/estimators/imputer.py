@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from jointwise.estimators._base import JointEstimator
 from jointwise.joint.prediction import fill
-from jointwise.tables import decode
+from jointwise.tables import decode, read_table
+from jointwise.variables import Schema
 
 
 class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
@@ -34,7 +36,22 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
     """
 
     def transform(self, X: Any) -> Any:
-        """``X`` with every gap filled; a category not seen at fit counts as a gap, with a warning."""
+        """``X`` with every gap filled, as the kind of table it is or that ``set_output`` asks for.
+
+        A category not seen at fit counts as a gap, with a warning. The index of a pandas frame is kept.
+        """
+        table = read_table(X)
         rows = self._rows(X)
         density = self.density_
-        return decode(fill(density.mixture, [v.kind for v in density.schema], rows), density.schema)
+        filled = fill(density.mixture, [v.kind for v in density.schema], rows)
+        container = self._asked_container() or table.container
+        frame = decode(filled, Schema(density.schema.variables, container))
+        if container == table.container == "pandas":
+            named = {str(name): name for name in X.columns}
+            frame.index, frame.columns = X.index, [named[name] for name in frame.columns]
+        return frame
+
+    def _asked_container(self) -> str | None:
+        """Library that ``set_output`` asks for: written here, each column keeps its type, also in a mixed table."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        return None if asked == "default" else str(asked)

@@ -19,8 +19,8 @@ from jointwise.joint.mixture import ProductMixture
 from jointwise.joint.moments import atom_weights, quantiles
 
 # Levels of the atoms' quantiles between which quadrature panels lie; what is beyond them weighs 1e-10.
-_TAIL = 10.0 ** np.arange(-10, 0)
-LEVELS = np.concatenate([[0.0], _TAIL, [0.25, 0.5, 0.75], 1 - _TAIL[::-1], [1.0]])
+_TAIL = 10.0 ** np.arange(-10, -0.5, 0.5)
+LEVELS = np.concatenate([[0.0], _TAIL, [0.1, 0.25, 0.5, 0.75, 0.9], 1 - _TAIL[::-1], [1.0]])
 # At most this much entropy is in those tails (1e-10 times some tens of nats), so no smaller error is claimed.
 TAIL_ERROR = 1e-8
 # Panels end where atoms jump or bend, as far as there is room, and at their quantiles.
@@ -144,10 +144,9 @@ def _rule(mixture: ProductMixture, n: int, nodes: int) -> _Rule:
 
 
 def _breaks(dictionary: Dictionary) -> FloatArray:
-    """Ends of the panels: the ends and modes of the atoms, where a density may jump or bend, and quantiles."""
-    corners = np.concatenate([dictionary.ppf([0.0, 1.0]).ravel(), dictionary.mode()])
+    """Ends of the panels: the corners and the quantiles of the atoms."""
     levels = dictionary.ppf(LEVELS).ravel()
-    return np.unique(np.concatenate([_thinned(corners, MAX_CORNERS), _thinned(levels, MAX_LEVELS)]))
+    return np.unique(np.concatenate([_thinned(dictionary.corners(), MAX_CORNERS), _thinned(levels, MAX_LEVELS)]))
 
 
 def _thinned(values: FloatArray, most: int) -> FloatArray:

@@ -59,9 +59,8 @@ def quantiles(mixture: ProductMixture, n: int, q: FloatArray) -> FloatArray:
     dictionary, weights = mixture.dictionaries[n].take(used), weights[used]
     level = q.ravel()
     # the quantile of a mixture lies between the smallest and the largest of its atoms' quantiles
-    brackets = dictionary.ppf(level)
-    low, high = brackets.min(axis=1), brackets.max(axis=1)
     reached = level * (1 - ROUNDING)
+    low, high = dictionary.ppf(reached).min(axis=1), dictionary.ppf(level).max(axis=1)
     found = smallest_true(lambda x: dictionary.cdf(x) @ weights >= reached, low, high)
     # the ends are the atoms' own: there rounding in the sum over atoms would decide
     return np.asarray(np.select([level == 0, level == 1], [low, high], found)).reshape(q.shape)
@@ -82,7 +81,7 @@ def mode(mixture: ProductMixture, n: int) -> float:
     if spiked or dictionary.is_identity:
         return float(points[best])
     low, high = quantiles(mixture, n, np.array([0.001, 0.999]))
-    grid = np.union1d(points, np.linspace(low, high, MODE_GRID))
+    grid = np.union1d(dictionary.corners(), np.linspace(low, high, MODE_GRID))
     for _ in range(MODE_ZOOMS):
         if not dictionary.is_continuous:
             grid = np.unique(np.round(grid))

@@ -24,6 +24,7 @@ import struct
 from collections.abc import Callable, Iterator
 from math import isfinite, prod
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any, TypeVar
 
 import numpy as np
@@ -97,7 +98,7 @@ def _verified_body(path: Path) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > MAX_BYTES:
             raise FileFormatError(f"{path} has {size:,} bytes; a jointwise density has at most {MAX_BYTES:,}.")
-        data += file.read(MAX_BYTES)
+        data += file.read(max(size - len(data), 0))
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if hashlib.sha256(body).digest() != digest:
         raise FileFormatError(f"{path} is damaged or cut short: its checksum does not fit. Write it again.")
@@ -140,7 +141,7 @@ def _read_arrays(shapes: Any, payload: memoryview) -> list[FloatArray]:
     arrays, at = [], 0
     for shape in shapes:
         if len(shape) > 2 or not all(type(side) is int and side > 0 for side in shape):
-            raise FileFormatError(f"an array cannot have the shape {shape!r}")
+            raise FileFormatError(f"an array cannot have the shape {short(shape)}")
         size = 8 * prod(shape)
         if at + size > len(payload):
             raise FileFormatError("its arrays are longer than the file")

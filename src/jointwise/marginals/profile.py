@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from jointwise.tables import read_table
 from jointwise.variables import Kind, Schema, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from jointwise._typing import FloatArray
 
 _TAIL = 0.005  # share of rows beyond the evenly spaced edges, on each side
@@ -111,6 +110,8 @@ class Profile:
             raise InputError(
                 f"Found a table with 0 sample(s) (shape=(0, {len(self.columns)})) while a minimum of 1 is required."
             )
+        if kinds is not None and not isinstance(kinds, Mapping):
+            raise InputError(f"`kinds` must be a mapping from column names to kinds; got {kinds!r}.")
         kinds = dict(kinds or {})
         for name, kind in kinds.items():
             if name not in self.names:

@@ -20,6 +20,7 @@ from jointwise.solvers.expectation_maximization import (
     pairwise_divergence,
     random_start,
     simplex_weights,
+    start_around,
 )
 from jointwise.solvers.likelihood import LikelihoodProblem, PosteriorEM
 from jointwise.solvers.mirror_descent import MirrorDescentPairs
@@ -51,5 +52,6 @@ __all__ = [
     "solve",
     "split_start",
     "split_starts",
+    "start_around",
     "successive_projection",
 ]

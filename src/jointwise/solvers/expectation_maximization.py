@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -130,11 +131,19 @@ def marginal_coefficients(problem: PairwiseProblem, *, tol: float = 1e-3) -> tup
 def random_start(
     problem: PairwiseProblem, rank: int, rng: np.random.Generator, *, concentration: float = 1.0
 ) -> Factors:
+    """Random factors around the independence of a problem's margins; see `start_around`."""
+    return start_around(marginal_coefficients(problem), rank, rng, concentration=concentration)
+
+
+def start_around(
+    margins: Sequence[FloatArray], rank: int, rng: np.random.Generator, *, concentration: float = 1.0
+) -> Factors:
     """Random factors around independence: 1-D coefficients times gamma noise, normalised.
 
     Parameters
     ----------
-    problem : PairwiseProblem
+    margins : sequence of arrays of shape (L_n,)
+        Coefficients of the 1-D fit of each variable, as `marginal_coefficients` gives them.
     rank : int
         Number of components F.
     rng : numpy.random.Generator
@@ -144,10 +153,10 @@ def random_start(
     if rank < 1:
         raise InputError(f"rank must be one or more, not {rank}.")
     coefficients = []
-    for marginal in marginal_coefficients(problem):
+    for margin in margins:
         # A share of uniform coefficients keeps atoms alive that the margin alone does not need.
-        centre = 0.95 * marginal[:, None] + 0.05 / marginal.size
-        noisy = centre * (rng.gamma(concentration, size=(marginal.size, rank)) + 1e-3)
+        centre = 0.95 * margin[:, None] + 0.05 / margin.size
+        noisy = centre * (rng.gamma(concentration, size=(margin.size, rank)) + 1e-3)
         coefficients.append(noisy / noisy.sum(axis=0))
     return Factors(np.full(rank, 1.0 / rank), tuple(coefficients))
 

@@ -1,0 +1,341 @@
+"""Events: what may be said of a variable, probabilities of boxes, and conditioning."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from joint_cases import PlainJoint, build, cases, random_event, random_region, random_rows, single
+
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import ImpossibleEventError, InputError, UnknownNameError
+from jointwise.families import Cauchy, Exponential, Gaussian, Lattice, PointMass, Uniform
+from jointwise.joint.events import Interval, Point, Values, parse_region
+from jointwise.variables import Variable
+
+FEW = settings(deadline=None, max_examples=50)
+
+X = Variable("x", "continuous")
+K = Variable("k", "integer", dtype="int64")
+GRADE = Variable("grade", "categorical", categories=("low", "mid", "high"), ordered=True, dtype="string")
+LABEL = Variable("label", "categorical", categories=("a", "b", "c"), dtype="string")
+
+
+# ---- reading -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "given_", "expected"),
+    [
+        (X, 2, Point(2.0)),
+        (X, np.float32(0.5), Point(0.5)),
+        (X, (1, 2), Interval(1.0, 2.0)),
+        (X, (None, 2), Interval(-math.inf, 2.0)),
+        (X, (None, None), Interval(-math.inf, math.inf)),
+        (X, (2, 2.0), Interval(2.0, 2.0)),
+        (K, {3, 1}, Values((1.0, 3.0))),
+        (K, frozenset({3}), Values((3.0,))),
+        (GRADE, ("mid", None), Interval(1.0, math.inf)),
+        (GRADE, {"high", "low"}, Values((0.0, 2.0))),
+        (LABEL, "c", Point(2.0)),
+    ],
+)
+def test_what_a_user_writes(variable, given_, expected):
+    assert parse_region(variable, given_) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "given_", "error", "message"),
+    [
+        (X, set(), InputError, "set of values for 'x' is empty"),
+        (X, (2, 1), InputError, "wrong way round"),
+        (GRADE, ("high", "low"), InputError, "wrong way round"),
+        (X, (1, 2, 3), InputError, r"written \(low, high\).*use a set"),
+        (X, (), InputError, r"written \(low, high\)"),
+        (LABEL, ("a", "b"), InputError, "without an order.*use a set of categories, such as {'a', 'b'}"),
+        (X, None, InputError, r"'x' is missing \(None\).*Leave the variable out"),
+        (X, math.nan, InputError, "'x' is missing"),
+        (X, (math.nan, 1), InputError, "'x' is missing"),
+        (X, {1.0, None}, InputError, "'x' is missing"),
+        (X, "much", InputError, "takes numbers; got 'much'"),
+        (X, [1, 2], InputError, "takes numbers"),
+        (LABEL, "z", UnknownNameError, "category of variable 'label': 'z'.*'a', 'b', 'c'"),
+        (LABEL, {"a", "z"}, UnknownNameError, "Known: 'a', 'b', 'c'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(variable, given_, error, message):
+    density = single(variable, Dictionary.categories(3) if variable.categories else Dictionary((Gaussian(0.0, 1.0),)))
+    for ask in (density.probability, density.condition):
+        with pytest.raises(error, match=message):
+            ask({variable.name: given_})
+
+
+@pytest.mark.parametrize("event", [("x", 1), [("x", 1)], "x", None, 3])
+def test_an_event_is_a_mapping(event):
+    density = single(X, Dictionary((Gaussian(0.0, 1.0),)))
+    for ask in (density.probability, density.condition):
+        with pytest.raises(InputError, match="An event is written"):
+            ask(event)
+
+
+# ---- probabilities ---------------------------------------------------------------------------------------
+
+
+@FEW
+@given(cases())
+def test_probability_equals_plain_loops(case):
+    density, rng = case.density, case.rng
+    names = rng.choice(density.names, size=rng.integers(1, len(density.names) + 1), replace=False)
+    event = random_event(rng, density, names)
+    # masses are differences of cdf values in either
+    assert density.probability(event) == pytest.approx(PlainJoint(density).probability(event), rel=1e-9, abs=1e-13)
+
+
+@FEW
+@given(cases())
+def test_the_whole_space_has_probability_one(case):
+    density = case.density
+    whole = {v.name: (None, None) if v.categories is None or v.ordered else set(v.categories) for v in density.schema}
+    assert density.probability(whole) == pytest.approx(1.0, abs=1e-12)
+    assert density.probability({}) == pytest.approx(1.0, abs=1e-12)
+    assert density.probability(whole) <= 1.0
+
+
+@FEW
+@given(cases())
+def test_law_of_total_probability(case):
+    """Two closed intervals that share an end count its point mass twice."""
+    density, rng = case.density, case.rng
+    *others, name = density.names
+    event = random_event(rng, density, others)
+    variable = density.schema[name]
+    total = density.probability(event)
+    if variable.categories is not None:
+        parts = sum(density.probability({**event, name: c}) for c in variable.categories)
+    else:
+        cut = variable.decode_value(density.marginal(name).mixture.sample(1, rng)[0, 0])
+        parts = density.probability({**event, name: (None, cut)}) + density.probability({**event, name: (cut, None)})
+        parts -= density.probability({**event, name: cut})
+    assert parts == pytest.approx(total, rel=1e-10, abs=1e-14)
+
+
+@FEW
+@given(cases())
+def test_a_value_an_interval_of_one_point_and_a_set_of_one_are_one_event(case):
+    density, rng = case.density, case.rng
+    name = density.names[0]
+    value = random_region(rng, density, name, shapes=("value",))
+    expected = density.probability({name: value})
+    assert density.probability({name: {value}}) == expected
+    if density.schema[name].categories is None or density.schema[name].ordered:
+        assert density.probability({name: (value, value)}) == pytest.approx(expected, rel=1e-12)
+
+
+def test_intervals_are_closed_where_it_shows():
+    spiky = single(X, Dictionary((Gaussian(0.0, 1.0), PointMass(1.0))), [0.5, 0.5])
+    assert spiky.probability({"x": (1.0, None)}) == pytest.approx(0.5 + 0.5 * 0.15865525393145707)
+    assert spiky.probability({"x": (None, 1.0)}) == pytest.approx(0.5 + 0.5 * 0.8413447460685429)
+    assert spiky.probability({"x": (1.0, 1.0)}) == 0.5
+    assert spiky.probability({"x": (np.nextafter(1.0, 2.0), None)}) == pytest.approx(0.5 * 0.15865525393145707)
+    counts = single(K, Dictionary.points([1, 2, 3]))
+    assert counts.probability({"k": (1, 2)}) == pytest.approx(2 / 3)
+    assert counts.probability({"k": (1.2, 2.9)}) == pytest.approx(1 / 3)
+    grades = single(GRADE, Dictionary.categories(3))
+    assert grades.probability({"grade": ("mid", "high")}) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_a_spike_at_the_lower_end_is_inside_whatever_the_sign_of_zero(zero):
+    spiky = single(X, Dictionary((Uniform(-1.0, 1.0), PointMass(0.0))), [0.5, 0.5])
+    assert spiky.probability({"x": (zero, None)}) == pytest.approx(0.75)
+    assert spiky.probability({"x": zero}) == 0.5
+    above = spiky.condition({"x": (zero, None)})
+    assert above.probability({"x": 0.0}) == pytest.approx(2 / 3)
+    assert above.pdf([[0.0], [0.5], [-1e-300]]).tolist() == pytest.approx([2 / 3, 1 / 3, 0.0])
+
+
+def test_a_single_number_of_a_density_has_probability_zero():
+    smooth = single(X, Dictionary((Gaussian(0.0, 1.0),)))
+    for event in (0.0, (0.0, 0.0), {0.0, 1.0}, (math.inf, None), (None, -math.inf)):
+        assert smooth.probability({"x": event}) == 0.0
+    # an interval that only touches the support
+    assert single(X, Dictionary((Uniform(0.0, 1.0),))).probability({"x": (1.0, 2.0)}) == 0.0
+
+
+def test_far_tails_keep_their_digits():
+    tail = single(X, Dictionary((Gaussian(0.0, 1.0), Exponential(0.0, 1.0, -1.0))), [1.0, 0.0])
+    assert tail.probability({"x": (30.0, None)}) == pytest.approx(4.906713927148187e-198, rel=1e-12)
+    assert tail.probability({"x": (30.0, 31.0)}) == pytest.approx(4.906713927147887e-198, rel=1e-9)
+
+
+# ---- conditioning ----------------------------------------------------------------------------------------
+
+
+@FEW
+@given(cases())
+def test_conditional_probability_is_a_ratio(case):
+    """P(B | A) = P(A and B) / P(A), for an interval or set A, which keeps its variable."""
+    density, rng = case.density, case.rng
+    name = density.names[0]
+    a = {name: random_region(rng, density, name, shapes=("interval", "set"))}
+    assume(density.probability(a) > 1e-8)
+    given_a = density.condition(a)
+    assert given_a.names == density.names
+    others = random_event(rng, density, density.names[1:])
+    assert given_a.probability(others) == pytest.approx(
+        density.probability({**a, **others}) / density.probability(a), rel=1e-8, abs=1e-14
+    )
+    assert given_a.probability(a) == pytest.approx(1.0, abs=1e-9)
+
+
+@FEW
+@given(cases())
+def test_conditional_density_is_a_ratio_inside_and_zero_outside(case):
+    density, rng = case.density, case.rng
+    name = density.names[0]
+    event = {name: random_region(rng, density, name, shapes=("interval", "set"))}
+    assume(density.probability(event) > 1e-8)
+    given_a = density.condition(event)
+    rows = density.mixture.sample(8, rng)
+    plain = PlainJoint(density)
+    inside = plain.region(0, event[name])
+    for row, found in zip(rows, given_a.mixture.logpdf(rows), strict=True):
+        # a point mass at the cell says whether the cell lies in the region
+        cell = PlainJoint(single(density.schema[name], _point_atom(density.schema[name], row[0]))).atoms[0][0]
+        if inside(cell):
+            expected = plain.pdf(row) / plain.probability(event)
+            assert math.exp(found) == pytest.approx(expected, rel=1e-8, abs=1e-300)
+        else:
+            assert found == -math.inf
+
+
+def _point_atom(variable, value):
+    if variable.categories is None:
+        return Dictionary.points([value])
+    return Dictionary.categories(len(variable.categories)).take(np.arange(len(variable.categories)) == value)
+
+
+@FEW
+@given(cases(min_variables=2))
+def test_marginal_and_condition_commute(case):
+    density, rng = case.density, case.rng
+    *kept, name = density.names
+    event = {name: random_region(rng, density, name)}
+    part = kept[: rng.integers(1, len(kept) + 1)]
+    try:
+        one = density.condition(event).marginal(part)
+    except ImpossibleEventError:  # a set of numbers without a point mass
+        assume(condition=False)
+    other = density.marginal([*part, name]).condition(event).marginal(part)
+    rows = random_rows(rng, one, 6)
+    np.testing.assert_allclose(one.mixture.logpdf(rows), other.mixture.logpdf(rows), rtol=1e-9, atol=1e-9)
+
+
+@FEW
+@given(cases(min_variables=2, max_variables=3))
+def test_conditioning_twice_is_conditioning_once(case):
+    """Other variables one after the other, and two intervals of one variable as their intersection."""
+    density, rng = case.density, case.rng
+    *first, last = density.names
+    one, two = random_event(rng, density, first, shapes=("interval", "set")), random_event(rng, density, [last])
+    if not isinstance(two[last], tuple | set):
+        two[last] = {two[last]}
+    assume(density.probability({**one, **two}) > 1e-8)
+    at_once, in_turn = density.condition({**one, **two}), density.condition(one).condition(two)
+    rows = random_rows(rng, at_once, 6)
+    np.testing.assert_allclose(at_once.mixture.logpdf(rows), in_turn.mixture.logpdf(rows), rtol=1e-7, atol=1e-7)
+
+
+@FEW
+@given(cases(kinds=("smooth", "spiky", "counts", "lattice", "inflated", "grade"), max_variables=2))
+def test_intervals_intersect(case):
+    density, rng = case.density, case.rng
+    name = density.names[0]
+    variable = density.schema[name]
+    ends = np.sort(density.marginal(name).mixture.sample(4, rng)[:, 0])
+    a, b, c, d = (variable.decode_value(end) for end in ends)
+    assume(density.probability({name: (b, c)}) > 1e-6)
+    twice = density.condition({name: (a, c)}).condition({name: (b, d)})
+    once = density.condition({name: (b, c)})
+    rows = random_rows(rng, density, 8)
+    np.testing.assert_allclose(twice.mixture.logpdf(rows), once.mixture.logpdf(rows), rtol=1e-7, atol=1e-7)
+
+
+@FEW
+@given(cases())
+def test_the_conditional_is_a_density_of_its_own(case):
+    """Whatever was asked, the answer can be asked again."""
+    density, rng = case.density, case.rng
+    kept = density.names[-1]
+    event = random_event(rng, density, density.names[:-1])
+    event[kept] = random_region(rng, density, kept, shapes=("interval", "set"))
+    try:
+        answer = density.condition(event)
+    except ImpossibleEventError:
+        # a value where there is no point mass, or a set of such values, may be impossible
+        return
+    assert kept in answer.names
+    assert type(answer) is type(density)
+    assert answer.mixture.weights.sum() == pytest.approx(1.0)
+    rows = answer.mixture.sample(10, rng)
+    assert np.isfinite(answer.mixture.logpdf(rows)).all()
+    assert np.isfinite(answer.marginal(kept).mixture.logpdf(rows[:, [answer.names.index(kept)]])).all()
+    assert answer.probability({kept: event[kept]}) == pytest.approx(1.0, abs=1e-7)
+
+
+def test_a_value_takes_its_variable_out_and_an_interval_keeps_it():
+    gaussian = Dictionary((Gaussian([0.0, 4.0], 1.0),))
+    density = build([X, K, GRADE], [gaussian, Dictionary.points([0, 1]), Dictionary.categories(3)], [0.5, 0.5],
+                    [np.eye(2), np.eye(2), np.full((3, 2), 1 / 3)])  # fmt: skip
+    assert density.condition({"k": 1}).names == ("x", "grade")
+    assert density.condition({"k": 1}).mean()["x"] == 4.0
+    assert density.condition({"k": (1, None)}).names == density.names
+    assert density.condition({"k": {0, 1}, "grade": "low"}).names == ("x", "k")
+    assert density.condition({}).names == density.names
+
+
+def test_components_that_the_event_rules_out_are_gone():
+    density = build([X, K], [Dictionary((Gaussian([0.0, 4.0], 1.0),)), Dictionary.points([0, 1])], [0.5, 0.5],
+                    [np.eye(2), np.eye(2)])  # fmt: skip
+    assert density.condition({"k": 1}).n_components == 1
+    assert density.condition({"k": (1, 5)}).n_components == 1
+
+
+@pytest.mark.parametrize(
+    ("dictionary", "variable", "event"),
+    [
+        (Dictionary((Uniform(0.0, 1.0),)), X, (2.0, 3.0)),
+        (Dictionary((Uniform(0.0, 1.0),)), X, (1.0, 3.0)),
+        (Dictionary((Uniform(0.0, 1.0),)), X, {0.5}),
+        (Dictionary((Gaussian(0.0, 1.0),)), X, (0.5, 0.5)),
+        (Dictionary((Gaussian(0.0, 1.0), PointMass(0.0))), X, {0.5, 1.0}),
+        (Dictionary((Cauchy(0.0, 1.0),)), X, (math.inf, None)),
+        (Dictionary.points([1, 2]), K, (3, None)),
+        (Dictionary.points([1, 2]), K, {1.5, 7}),
+        (Dictionary((Lattice(Uniform(0.0, 1.0)),)), K, (1.2, 1.8)),
+        (Dictionary.categories(2), GRADE, "high"),
+        (Dictionary.categories(2), GRADE, ("high", None)),
+        (Dictionary.categories(2), GRADE, {"high"}),
+    ],
+)
+def test_an_impossible_event_is_one_sentence(dictionary, variable, event):
+    other = Variable("other", "continuous")
+    density = build([variable, other], [dictionary, Dictionary((Gaussian(0.0, 1.0),))], [1.0],
+                    [np.full((dictionary.n_atoms, 1), 1 / dictionary.n_atoms), np.ones((1, 1))])  # fmt: skip
+    assert density.probability({variable.name: event}) == 0.0
+    with pytest.raises(ImpossibleEventError, match=rf"The event \{{'{variable.name}'.* has probability zero"):
+        density.condition({variable.name: event})
+
+
+def test_events_possible_alone_and_impossible_together():
+    uniforms = Dictionary((Uniform([0.0, 5.0], [1.0, 6.0]),))
+    density = build([X, Variable("y", "continuous")], [uniforms, uniforms], [0.5, 0.5], [np.eye(2), np.eye(2)])
+    assert density.probability({"x": (0, 1), "y": (5, 6)}) == 0.0
+    with pytest.raises(ImpossibleEventError, match="has probability zero"):
+        density.condition({"x": (0, 1), "y": (5, 6)})
+
+
+def test_fixing_every_variable_leaves_nothing():
+    density = single(X, Dictionary((Gaussian(0.0, 1.0),)))
+    with pytest.raises(InputError, match=r"fixes every variable.*use logpdf"):
+        density.condition({"x": 1.0})
