@@ -1,4 +1,4 @@
-"""Choices made from the data: the dictionary of each variable, and the strength of the prior, by held-out likelihood.
+"""The dictionary of each variable, by cross-validated likelihood of its 1-D counts.
 
 The paper designs dictionaries by looking at histograms. Here candidates are written down (families, numbers of
 locations, scales tied to their distance), each is fitted to the counts of a variable's bins, and the smallest one
@@ -9,7 +9,6 @@ with rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Protocol
 
@@ -21,9 +20,7 @@ from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import Exponential, Gamma, Gaussian, Laplace, LogNormal, StudentT
-from jointwise.likelihood import LikelihoodSettings, best_start, held_out_gain, likelihood_problem
-from jointwise.marginals.coded import CodedRows
-from jointwise.solvers import PosteriorEM, mean_log_likelihood, simplex_weights, solve
+from jointwise.solvers import mean_log_likelihood, simplex_weights
 from jointwise.variables import Kind, Schema, Variable
 
 N_FOLDS = 5
@@ -48,11 +45,6 @@ JUMP_FACTOR, JUMP_ERRORS = 3.0, 4.0
 # Fewer rows than this are too few to tell: a jump from nothing to so many is five standard errors.
 JUMP_ROWS = 25
 MAX_JUMPS = 4
-# Strengths of the prior that are tried, in rows, and how thoroughly: on so many rows, a table under `SMALL_TABLE` rows
-# three times over.
-STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-STRENGTH_ROWS, SMALL_TABLE = 20_000, 4_000
-STRENGTH_TOL, STRENGTH_STEPS = 1e-4, 40
 
 
 class Margins(Protocol):
@@ -292,58 +284,3 @@ def _as_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
             "categories, so leave it out."
         )
     return dictionary.on_lattice() if variable.kind is Kind.INTEGER else dictionary
-
-
-def choose_strength(
-    rows: CodedRows, dictionaries: Sequence[Dictionary], settings: LikelihoodSettings, rng: np.random.Generator
-) -> float:
-    """Strength of the prior, in rows, by held-out likelihood: uphill from the middle of a ladder of strengths.
-
-    Weak dependence wants a strong prior and strong dependence a weak one; between neighbours on the ladder the
-    likelihood hardly differs.
-
-    Parameters
-    ----------
-    rows : CodedRows
-        In canonical order, for a choice that does not depend on the order of rows.
-    dictionaries : sequence of Dictionary
-    settings : LikelihoodSettings
-        For the number of components.
-    rng : numpy.random.Generator
-        Deals rows to folds.
-    """
-    folds = _row_folds(rows, rng)
-    seed = int(rng.integers(2**32))
-    scores: dict[int, float] = {}
-
-    def score(step: int) -> float:
-        if step not in scores:
-            tried = replace(settings, beta=STRENGTHS[step], n_init=1, tol=STRENGTH_TOL, max_iter=STRENGTH_STEPS)
-            scores[step] = sum(_gain(part, rest, dictionaries, tried, seed) for part, rest in folds)
-        return scores[step]
-
-    step = len(STRENGTHS) // 2
-    way = 1 if score(step + 1) > score(step) else -1
-    while 0 <= step + way < len(STRENGTHS) and score(step + way) > score(step):
-        step += way
-    return STRENGTHS[step]
-
-
-def _row_folds(rows: CodedRows, rng: np.random.Generator) -> list[tuple[CodedRows, CodedRows]]:
-    """Pairs of held-out and training rows: one of three parts each for small tables, one quarter for large ones."""
-    if len(rows.codes) > STRENGTH_ROWS:
-        rows = rows.take(np.sort(rng.choice(len(rows.codes), STRENGTH_ROWS, replace=False)))
-    weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
-    small = len(rows.codes) < SMALL_TABLE
-    parts = split_counts(weights, 3 if small else 4, rng).T
-    folds = [(rows.with_weights(p), rows.with_weights(weights - p)) for p in (parts if small else parts[:1])]
-    return [(part, rest) for part, rest in folds if len(part.codes) and len(rest.codes)]
-
-
-def _gain(
-    part: CodedRows, rest: CodedRows, dictionaries: Sequence[Dictionary], settings: LikelihoodSettings, seed: int
-) -> float:
-    problem = likelihood_problem(rest, dictionaries, settings.beta)
-    start = best_start(rest, problem, settings, np.random.default_rng(seed))
-    solution = solve(PosteriorEM(start, tol=settings.tol), problem, max_steps=settings.max_iter)
-    return held_out_gain(problem, solution.value, part)

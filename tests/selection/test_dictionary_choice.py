@@ -11,7 +11,7 @@ from jointwise.axes import BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.marginals import PairwiseMarginals, Profile
-from jointwise.selection import (
+from jointwise.selection.dictionaries import (
     MAX_IDENTITY,
     SELECTION_STEPS,
     SELECTION_TOL,
