@@ -464,3 +464,15 @@ def test_object_with_array_method_is_an_array():
             return np.eye(2)
 
     assert read_table(NotAnArray()).n_rows == 2
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "pyarrow", "numpy"])
+@pytest.mark.parametrize("dtype", ["date", "datetime[us]", "datetime[ns]"])
+def test_days_beyond_the_calendar_come_back_as_dates_or_missing(container, dtype):
+    schema = Schema((Variable("t", "continuous", dtype=dtype),), container)
+    days = np.array([[1e12], [-1e12], [0.0], [np.inf], [np.nan]])
+    again = encode(decode(days, schema), schema)[:, 0]
+    assert again[0] > 1e5
+    assert again[1] < -1e5
+    assert again[2] == 0
+    assert np.isnan(again[3:]).all()

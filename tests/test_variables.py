@@ -194,3 +194,17 @@ def test_damaged_schemas_are_refused():
         Schema.from_dict({"variables": [PAY.to_dict()] * 2, "container": "numpy"})
     with pytest.raises(FileFormatError, match="Not a variable"):
         Schema.from_dict({"variables": [{}], "container": "numpy"})
+
+
+@pytest.mark.parametrize("zone", ["Europe", "Atlantis/Centre", "../../etc"])
+def test_a_time_zone_that_does_not_exist_is_refused(zone):
+    with pytest.raises(InputError, match="Unknown time zone"):
+        Variable("t", "continuous", dtype=f"datetime[us,{zone}]")
+
+
+@pytest.mark.parametrize("dtype", ["date", "datetime[us]", "datetime[ns,UTC]"])
+def test_days_beyond_the_calendar_stay_dates(dtype):
+    when = Variable("t", "continuous", dtype=dtype)
+    assert when.decode_value(float("inf")) is None
+    assert when.decode_value(1e12).year == 9999
+    assert when.decode_value(-1e12).year == 1

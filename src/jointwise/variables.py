@@ -28,6 +28,8 @@ UNITS = ("s", "ms", "us", "ns")
 OUTSIDE = -1.0  # code of a category that the schema does not know
 _DATETIME = re.compile(r"datetime\[(s|ms|us|ns)(?:,([^\]]+))?\]")
 _DAY = dt.timedelta(days=1)
+# 0001-01-02 and 9999-12-30: heavy tails may reach further, calendars do not (and a time zone may move a day).
+FIRST_DAY, LAST_DAY = -719_161.0, 2_932_895.0
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -121,6 +123,7 @@ class Variable:
                 f"Variable {self.name!r}: `dtype` must be one of {listed(DTYPES)} or 'datetime[unit,zone]'; "
                 f"got {self.dtype!r}."
             )
+        self._zone()  # refuses one that does not exist
         self._check_categories()
         object.__setattr__(self, "spikes", tuple(sorted(float(spike) for spike in self.spikes)))
         if self.spikes and self.kind is not Kind.CONTINUOUS:
@@ -184,9 +187,12 @@ class Variable:
                 last = len(self.categories) - 1
                 raise InputError(f"Variable {self.name!r} has category codes 0 to {last}; got {number}.")
             return self.categories[code]
-        if self.dtype == "date":
-            return (_EPOCH + round(number) * _DAY).date()
         if is_temporal(self.dtype):
+            if not isfinite(number):
+                return None
+            number = min(max(number, FIRST_DAY), LAST_DAY)
+            if self.dtype == "date":
+                return (_EPOCH + round(number) * _DAY).date()
             zone = self._zone()
             moment = _EPOCH + dt.timedelta(microseconds=round(number * 86_400_000_000))
             return moment.replace(tzinfo=None) if zone is None else moment.astimezone(zone)
@@ -303,7 +309,7 @@ def time_zone(name: str) -> dt.tzinfo:
     """Return the time zone of a name such as "Europe/Paris" or a fixed offset such as "+02:00"."""
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones, such as "Europe", is an OSError
         offset = re.fullmatch(r"(?:UTC)?([+-])(\d\d):?(\d\d)", name)
         if offset is None:
             raise InputError(f"Unknown time zone {name!r}.") from None

@@ -146,6 +146,8 @@ class Family(ABC):
         atoms = np.asarray(atoms, dtype=np.int64)
         if atoms.ndim != 1 or (atoms.size and not (atoms.min() >= 0 and atoms.max() < self.n_atoms)):
             raise InputError(f"atoms must be a 1-D array of numbers from 0 to {self.n_atoms - 1}, got {atoms!r}.")
+        if not atoms.size:
+            return np.empty(0)
         with np.errstate(all="ignore"):  # a draw beyond the largest number is infinite
             return self._sample(atoms, rng)
 

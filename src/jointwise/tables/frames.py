@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jointwise.exceptions import InputError, MissingDependencyError
-from jointwise.variables import Schema, Variable, is_temporal, parse_datetime
+from jointwise.variables import FIRST_DAY, LAST_DAY, Schema, Variable, is_temporal, parse_datetime
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray
 
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+# Days around 1970 that nanoseconds in 64 bits reach.
+_NS_DAYS = 106_751.0
 _LABELLED = ("categorical", "enum")
 
 
@@ -44,7 +46,9 @@ def native_array(variable: Variable, numbers: FloatArray) -> AnyArray:
         return _category_array(variable, numbers, missing)
     if is_temporal(variable.dtype):
         unit, _ = parse_datetime(variable.dtype) or ("D", None)
-        count = np.rint(np.where(missing, 0.0, numbers) * _PER_DAY.get(unit, 1))
+        missing |= np.isinf(numbers)
+        first, last = (-_NS_DAYS, _NS_DAYS) if unit == "ns" else (FIRST_DAY, LAST_DAY)
+        count = np.rint(np.clip(np.where(missing, 0.0, numbers), first, last) * _PER_DAY.get(unit, 1))
         times: AnyArray = count.astype(np.int64).astype(f"M8[{unit}]")
         times[missing] = np.datetime64("NaT")
         return times
