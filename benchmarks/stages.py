@@ -21,7 +21,7 @@ N_ROWS, N_ATOMS, RANK, N_BINS = 20_000, 25, 20, 64
 
 
 def data() -> np.ndarray:
-    """5x5 patches of three textures, noise blurred to three lengths, and their label: the shape of the paper's KTH data."""
+    """5x5 patches of three textures, noise blurred to three lengths, and their label, like the paper's KTH data."""
     rng = np.random.default_rng(0)
     rows = []
     for label, blur in enumerate((0.7, 1.2, 2.0)):
