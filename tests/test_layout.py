@@ -8,7 +8,7 @@ import pytest
 import jointwise
 
 ROOT = Path(jointwise.__file__).parent
-HELPERS = {"_typing", "_checks", "_numerics", "exceptions"}
+HELPERS = {"_typing", "_checks", "_numerics", "_progress", "exceptions"}
 
 # Each part may import the helpers, itself, and what its line names; never a line below its own.
 ALLOWED: dict[str, set[str]] = {
@@ -16,6 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "exceptions": set(),
     "_checks": set(),
     "_numerics": set(),
+    "_progress": set(),
     "variables": set(),
     "tables": {"variables"},
     "axes": {"variables"},
@@ -29,7 +30,8 @@ ALLOWED: dict[str, set[str]] = {
     "likelihood": {"dictionary", "marginals", "solvers", "joint", "fitting"},
     "selection": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "likelihood"},
     "estimators": {
-        "variables", "tables", "axes", "dictionary", "marginals", "joint", "fitting", "likelihood", "selection",
+        "variables", "tables", "axes", "dictionary", "marginals", "solvers", "joint", "fitting", "likelihood",
+        "selection",
     },
     "datasets": {"variables", "families", "dictionary", "joint"},
 }  # fmt: skip
@@ -46,7 +48,7 @@ PACKAGES: dict[str, set[str]] = {
     "estimators": {"sklearn"},
 }
 # Imported inside a function only, and only when asked for.
-OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib"}
+OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich"}
 
 
 def part_of(path: Path) -> str:

@@ -7,8 +7,8 @@ likelihood from several starts instead. Neither looks at a row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from jointwise.solvers import (
     PairwiseEM,
     PairwiseProblem,
     Solution,
+    Status,
     random_start,
     simplex_weights,
     solve,
@@ -55,6 +56,8 @@ class PairwiseSettings:
         The most steps of the last stage.
     tol : float
         Its stopping rule: relative change of J, or change of the mean log-likelihood of a pair.
+    keep_on_interrupt : bool
+        Whether a keyboard interrupt of the last stage ends it there, rather than being raised.
     """
 
     n_components: int
@@ -63,6 +66,7 @@ class PairwiseSettings:
     n_init: int = 5
     max_iter: int = 500
     tol: float = 1e-4
+    keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
         check_integer("n_components", self.n_components, 1)
@@ -94,10 +98,13 @@ class Fit:
     density : JointDensity
     stages : mapping of str to Solution
         In the order they ran; the last one is the result's.
+    gain : float, optional
+        Log-likelihood of a row beyond that of independence, in nats; None where no rows were seen.
     """
 
     density: JointDensity
     stages: Mapping[str, Solution[Any]]
+    gain: float | None = None
 
 
 def fit_pairwise(
@@ -105,6 +112,7 @@ def fit_pairwise(
     dictionaries: Sequence[Dictionary],
     settings: PairwiseSettings,
     rng: np.random.Generator,
+    callback: Callable[[int, float], None] | None = None,
 ) -> Fit:
     """Joint density from pair counts alone.
 
@@ -117,6 +125,8 @@ def fit_pairwise(
         One per variable.
     settings : PairwiseSettings
     rng : numpy.random.Generator
+    callback : callable, optional
+        Called with the steps taken and the objective, at every step of every stage.
     """
     if not marginals.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
@@ -125,7 +135,7 @@ def fit_pairwise(
         weights = simplex_weights(masses[0], marginals.marginal(0), tol=settings.tol)
         return Fit(_density(marginals, dictionaries, Factors(np.ones(1), (weights[:, None],))), {})
     problem = pairwise_problem(marginals, masses)
-    stages = (_fit_frobenius if settings.loss == "frobenius" else _fit_kl)(problem, settings, rng)
+    stages = (_fit_frobenius if settings.loss == "frobenius" else _fit_kl)(problem, settings, rng, callback)
     factors = list(stages.values())[-1].value
     return Fit(_density(marginals, dictionaries, factors), stages)
 
@@ -150,29 +160,46 @@ def pairwise_problem(marginals: PairwiseMarginals, masses: Sequence[FloatArray])
 
 
 def _fit_frobenius(
-    problem: PairwiseProblem, settings: PairwiseSettings, rng: np.random.Generator
+    problem: PairwiseProblem,
+    settings: PairwiseSettings,
+    rng: np.random.Generator,
+    callback: Callable[[int, float], None] | None,
 ) -> dict[str, Solution[Any]]:
     rate_pairs, rate_coefficients, rate_weights = settings.learning_rates or (None, None, None)
-    pairs = solve(MirrorDescentPairs(rate=rate_pairs), problem, max_steps=settings.max_iter)
+    pairs = solve(MirrorDescentPairs(rate=rate_pairs), problem, max_steps=settings.max_iter, callback=callback)
     start = split_starts(problem, pairs.value, settings.n_components, n_splits=settings.n_init, rng=rng)
     refined = solve(
         AlternatingMirrorDescent(start.value, rate_coefficients, rate_weights, tol=settings.tol),
         problem,
         max_steps=settings.max_iter,
+        callback=callback,
+        keep_on_interrupt=settings.keep_on_interrupt,
     )
     return {"pairs": pairs, "projections": start, "refinement": refined}
 
 
-def _fit_kl(problem: PairwiseProblem, settings: PairwiseSettings, rng: np.random.Generator) -> dict[str, Solution[Any]]:
-    tries = [
-        solve(
-            PairwiseEM(random_start(problem, settings.n_components, rng), tol=settings.tol),
-            problem,
-            max_steps=settings.max_iter,
+def _fit_kl(
+    problem: PairwiseProblem,
+    settings: PairwiseSettings,
+    rng: np.random.Generator,
+    callback: Callable[[int, float], None] | None,
+) -> dict[str, Solution[Any]]:
+    tries: list[Solution[Factors]] = []
+    while len(tries) < settings.n_init and not (tries and tries[-1].status is Status.INTERRUPTED):
+        start = random_start(problem, settings.n_components, rng)
+        tries.append(
+            solve(
+                PairwiseEM(start, tol=settings.tol),
+                problem,
+                max_steps=settings.max_iter,
+                callback=callback,
+                keep_on_interrupt=settings.keep_on_interrupt,
+            )
         )
-        for _ in range(settings.n_init)
-    ]
-    return {"likelihood": min(tries, key=lambda solution: float(solution.history[-1]))}
+    best = min(tries, key=lambda solution: float(solution.history[-1]))
+    if tries[-1].status is Status.INTERRUPTED:  # whichever start is kept, not all have had their run
+        best = replace(best, status=Status.INTERRUPTED, message=tries[-1].message)
+    return {"likelihood": best}
 
 
 def _density(marginals: PairwiseMarginals, dictionaries: Sequence[Dictionary], factors: Factors) -> JointDensity:

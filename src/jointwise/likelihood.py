@@ -6,7 +6,7 @@ fit, and they need no pair counts, so the cost grows with columns and not with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,6 +21,7 @@ from jointwise.joint.density import JointDensity
 from jointwise.joint.mixture import ProductMixture
 from jointwise.marginals.coded import CodedRows
 from jointwise.solvers import Factors, LikelihoodProblem, PosteriorEM, Solution, simplex_weights, solve, start_around
+from jointwise.solvers.likelihood import RowPass
 
 # Starts are compared after this many steps, on at most this many rows: by then their order is mostly settled.
 SHORT_STEPS, SHORT_ROWS = 12, 20_000
@@ -50,6 +51,8 @@ class LikelihoodSettings:
         The most steps of the last run.
     tol : float
         It stops when two steps in a row each gain no more than this in nats per row.
+    keep_on_interrupt : bool
+        Whether a keyboard interrupt of the last run ends it there, rather than being raised.
     """
 
     n_components: int | Literal["auto"] = "auto"
@@ -57,6 +60,7 @@ class LikelihoodSettings:
     n_init: int = 4
     max_iter: int = 500
     tol: float = 1e-5
+    keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
         if self.n_components != "auto":
@@ -76,7 +80,11 @@ class LikelihoodSettings:
 
 
 def fit_likelihood(
-    rows: CodedRows, dictionaries: Sequence[Dictionary], settings: LikelihoodSettings, rng: np.random.Generator
+    rows: CodedRows,
+    dictionaries: Sequence[Dictionary],
+    settings: LikelihoodSettings,
+    rng: np.random.Generator,
+    callback: Callable[[int, float], None] | None = None,
 ) -> Fit:
     """Joint density of coded rows, the mode of the posterior.
 
@@ -87,15 +95,25 @@ def fit_likelihood(
         One per variable.
     settings : LikelihoodSettings
     rng : numpy.random.Generator
+    callback : callable, optional
+        Called with the steps taken and the objective, at every step of the last run.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     problem = likelihood_problem(rows, dictionaries, settings.beta)
     if len(dictionaries) == 1:  # without another variable there is nothing for components to tell apart
-        return Fit(_density(rows, dictionaries, Factors(np.ones(1), (problem.margins[0][:, None],))), {})
+        return Fit(_density(rows, dictionaries, Factors(np.ones(1), (problem.margins[0][:, None],))), {}, gain=0.0)
     start = best_start(rows, problem, settings, rng)
-    solution = solve(PosteriorEM(start, tol=settings.tol), problem, max_steps=settings.max_iter)
-    return Fit(_density(rows, dictionaries, tidied(solution.value, problem)), {"likelihood": solution})
+    solution = solve(
+        PosteriorEM(start, tol=settings.tol),
+        problem,
+        max_steps=settings.max_iter,
+        callback=callback,
+        keep_on_interrupt=settings.keep_on_interrupt,
+    )
+    factors = tidied(solution.value, problem)
+    gain = _gain(problem, factors, problem.rows) / rows.n_rows
+    return Fit(_density(rows, dictionaries, factors), {"likelihood": solution}, gain)
 
 
 def likelihood_problem(rows: CodedRows, dictionaries: Sequence[Dictionary], beta: float) -> LikelihoodProblem:
@@ -143,8 +161,12 @@ def tidied(factors: Factors, problem: LikelihoodProblem) -> Factors:
 
 def held_out_gain(problem: LikelihoodProblem, factors: Factors, rows: CodedRows) -> float:
     """Log-likelihood of other rows beyond that of independence, summed over them."""
+    return _gain(problem, factors, rows.engine())
+
+
+def _gain(problem: LikelihoodProblem, factors: Factors, rows: RowPass) -> float:
     conditionals = problem.conditionals(np.vstack(factors.coefficients))
-    found = rows.engine().posterior_counts(conditionals / problem.bin_margins[:, None], factors.weights)
+    found = rows.posterior_counts(conditionals / problem.bin_margins[:, None], factors.weights)
     return found.log_likelihood
 
 

@@ -31,6 +31,7 @@ GAUSSIANS = Dictionary.grid("gaussian", -3, 3, n=5, scale=1)
         ({"n_bins": 2}, InputError, "`n_bins` must be an integer of at least 3; got 2"),
         ({"n_bins": 10.0}, InputError, "`n_bins`"),
         ({"n_init": 0}, InputError, "`n_init`"),
+        ({"on_interrupt": "stop"}, InputError, "`on_interrupt` must be one of 'raise', 'keep'; got 'stop'"),
         ({"max_iter": -1}, InputError, "`max_iter`"),
         ({"beta": -1.0}, InputError, '`beta` must be "auto" or a number of rows'),
         ({"beta": "strong"}, InputError, "`beta` must be a finite number"),

@@ -12,6 +12,11 @@ from jointwise import JUPAD, JUPADClassifier, JUPADImputer
 SMALL = {"n_components": 3, "n_init": 1, "max_iter": 300}
 
 
-@parametrize_with_checks([JUPAD(**SMALL), JUPADClassifier(**SMALL), JUPADImputer(**SMALL)])
+ESTIMATORS = [
+    JUPAD(**SMALL), JUPADClassifier(**SMALL), JUPADImputer(**SMALL), JUPADImputer(**SMALL, sample_posterior=True),
+]  # fmt: skip
+
+
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -90,3 +90,27 @@ def test_callback_sees_every_step():
 def test_negative_max_steps():
     with pytest.raises(InputError, match="max_steps must be zero or more, not -1"):
         solve(Shrink(0.5), 1.0, max_steps=-1)
+
+
+def interrupt_at(step):
+    def callback(steps, objective):
+        if steps == step:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+@pytest.mark.parametrize("step", [0, 4])
+def test_an_interrupted_run_keeps_the_state_it_reached(step):
+    solution = solve(Shrink(0.5), 1.0, max_steps=100, callback=interrupt_at(step), keep_on_interrupt=True)
+    assert solution.status is Status.INTERRUPTED
+    assert not solution.converged
+    assert solution.n_steps == step
+    assert solution.value == 0.5**step
+    assert len(solution.history) == step + 1
+    assert solution.message == f"Shrink was interrupted after {step} steps, before its tolerance was met."
+
+
+def test_an_interrupt_is_raised_unless_it_is_to_be_kept():
+    with pytest.raises(KeyboardInterrupt):
+        solve(Shrink(0.5), 1.0, max_steps=100, callback=interrupt_at(4))

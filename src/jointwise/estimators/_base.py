@@ -14,13 +14,16 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jointwise._checks import check_choice, check_integer, check_weights
+from jointwise._progress import progress
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
+from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.exceptions import InputError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
 from jointwise.selection import choose_dictionaries, choose_strength
+from jointwise.solvers import Status
 from jointwise.tables import Table, encode, read_table
 from jointwise.variables import Schema
 
@@ -60,6 +63,8 @@ class JointEstimator(BaseEstimator):
         max_iter: int = 500,
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
         self.n_components = n_components
         self.polish = polish
@@ -73,6 +78,8 @@ class JointEstimator(BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
+        self.on_interrupt = on_interrupt
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the joint density of the columns of ``X``.
@@ -104,21 +111,40 @@ class JointEstimator(BaseEstimator):
         self._record_names(self._feature_schema())
         return self
 
+    def summary(self) -> str:
+        """Text that tells what was fitted and how it was chosen, then one line per column.
+
+        Examples
+        --------
+        >>> from jointwise import JUPAD
+        >>> text = JUPAD(random_state=0).fit({"a": [1.5, 2.5, 4.0] * 20, "b": ["x", "x", "y"] * 20}).summary()
+        >>> text.splitlines()[:2]
+        ['JUPAD: joint density of 2 columns', 'rows: 60']
+        """
+        check_is_fitted(self, "density_")
+        return summary_text(type(self).__name__, self.density_, self._notes, list(self.stages_.values())[-1:])
+
     def _check_parameters(self) -> None:
         """Check every parameter; done first, so that a wrong one is told before any work."""
         if self.polish is not None:
             check_choice("polish", self.polish, ("likelihood",))
         check_integer("n_bins", self.n_bins, LEAST_BINS)
+        check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
         self._given_dictionaries()
         self._likelihood_settings() if self.polish else self._pairwise_settings()
 
     def _pairwise_settings(self) -> PairwiseSettings:
         n_components = DEFAULT_PAIRWISE_RANK if self.n_components == "auto" else self.n_components
-        return PairwiseSettings(n_components, self.loss, self.learning_rates, self.n_init, self.max_iter, self.tol)
+        return PairwiseSettings(
+            n_components, self.loss, self.learning_rates, self.n_init, self.max_iter, self.tol, self._keeps()
+        )
 
     def _likelihood_settings(self) -> LikelihoodSettings:
         beta = 0.0 if self.beta == "auto" else self.beta
-        return LikelihoodSettings(self.n_components, beta, self.n_init, self.max_iter, self.tol)
+        return LikelihoodSettings(self.n_components, beta, self.n_init, self.max_iter, self.tol, self._keeps())
+
+    def _keeps(self) -> bool:
+        return self.on_interrupt == "keep"
 
     def _fit_rows(self, rows: CodedRows) -> None:
         """Fit from coded rows: by their likelihood, or from their pair counts alone."""
@@ -128,16 +154,32 @@ class JointEstimator(BaseEstimator):
         if len(rows.codes) <= CANONICAL_ROWS:
             rows = rows.canonical()
         settings, rng = self._likelihood_settings(), self._generator()
-        dictionaries = choose_dictionaries(rows, self._given_dictionaries(), rng)
-        if self.beta == "auto" and len(dictionaries) > 1:
-            settings = replace(settings, beta=choose_strength(rows, dictionaries, settings, rng))
+        with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
+            dictionaries = choose_dictionaries(rows, self._given_dictionaries(), rng, slack=0.0)
+            if self.beta == "auto" and len(dictionaries) > 1:
+                settings = replace(settings, beta=choose_strength(rows, dictionaries, settings, rng))
+            fit = fit_likelihood(rows, dictionaries, settings, rng, callback)
         self.beta_ = settings.beta
-        self._keep(fit_likelihood(rows, dictionaries, settings, rng))
+        self._notes = FitNotes(
+            "likelihood of the rows",
+            rows.n_rows,
+            settings.rank(rows.n_rows),
+            fit.gain,
+            beta_given=self.beta != "auto",
+            beta=settings.beta,
+        )
+        self._keep(fit)
 
     def _fit_marginals(self, marginals: PairwiseMarginals) -> None:
         settings, rng = self._pairwise_settings(), self._generator()
-        dictionaries = choose_dictionaries(marginals, self._given_dictionaries(), rng)
-        self._keep(fit_pairwise(marginals, dictionaries, settings, rng))
+        with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
+            dictionaries = choose_dictionaries(marginals, self._given_dictionaries(), rng)
+            fit = fit_pairwise(marginals, dictionaries, settings, rng, callback)
+        if hasattr(self, "beta_"):  # of an earlier fit from rows
+            del self.beta_
+        method = {"kl": "likelihood of pairs of columns", "frobenius": "squared error of pairs of columns"}
+        self._notes = FitNotes(method[settings.loss], marginals.n_rows, settings.n_components)
+        self._keep(fit)
 
     def _keep(self, fit: Fit) -> None:
         """Keep what a fit found, and warn where it stopped short."""
@@ -147,12 +189,13 @@ class JointEstimator(BaseEstimator):
         self.n_iter_ = max([1, *(stage.n_steps for stage in last)])
         self.converged_ = all(stage.converged for stage in last)
         if not self.converged_:
-            warnings.warn(
-                f"{last[0].message} Raise max_iter (now {self.max_iter}) or tol (now {self.tol}), or lower "
-                f"n_components (now {self.n_components}).",
-                ConvergenceWarning,
-                stacklevel=4,
+            remedy = (
+                "The density is the one reached by then; fit again for the rest."
+                if last[0].status is Status.INTERRUPTED
+                else f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol}), or lower n_components (now "
+                f"{self.n_components})."
             )
+            warnings.warn(f"{last[0].message} {remedy}", ConvergenceWarning, stacklevel=4)
 
     def _profiled(self, table: Table, sample_weight: FloatArray | None) -> tuple[Schema, tuple[Any, ...]]:
         """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""

@@ -54,6 +54,12 @@ class JUPAD(DensityMixin, JointEstimator):
         Its tolerance: change of the mean log-likelihood of a row or pair, or relative change of J (frobenius).
     random_state : int, RandomState or None
         Deals counts to cross-validation folds and draws the starts.
+    verbose : bool
+        Show on stderr how the fit goes: as a progress line where `rich` is installed and stderr is a terminal or a
+        notebook, else as lines at most once a second, which go to the logger "jointwise" if it shows its INFO.
+    on_interrupt : "raise" or "keep"
+        What Ctrl-C does during the last stage: end the fit, or end the steps with the density reached by then and a
+        ``ConvergenceWarning``. Before the last stage there is no density to keep, and it always ends the fit.
 
     Attributes
     ----------

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
+from jointwise.dictionary import Dictionary
 from jointwise.estimators._base import JointEstimator
-from jointwise.joint.prediction import fill
+from jointwise.joint.prediction import draw, fill
 from jointwise.tables import decode, read_table
 from jointwise.variables import Schema
 
 
 class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
-    """Fill each gap with its best guess given the rest of its row.
+    """Fill each gap with its best guess given the rest of its row, or with a draw.
 
     The guess is the most probable category, the conditional mean, or the integer nearest to it; where heavy tails
-    leave no mean it is the conditional median. Parameters are those of :class:`jointwise.JUPAD`.
+    leave no mean it is the conditional median.
+
+    Parameters
+    ----------
+    sample_posterior : bool
+        Draw the gaps of a row together from their distribution given its observed cells, for multiple imputation.
+        An integer ``random_state`` gives the same draws at each call of ``transform``, None gives others.
+    **parameters
+        All others are those of :class:`jointwise.JUPAD`.
 
     Attributes
     ----------
@@ -35,6 +46,43 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
            [1., 1.]])
     """
 
+    def __init__(
+        self,
+        n_components: int | Literal["auto"] = "auto",
+        *,
+        sample_posterior: bool = False,
+        polish: Literal["likelihood"] | None = "likelihood",
+        beta: float | Literal["auto"] = "auto",
+        loss: str = "kl",
+        dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
+        kinds: Mapping[str, str] | None = None,
+        n_bins: int = 128,
+        learning_rates: tuple[float, float, float] | None = None,
+        n_init: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        super().__init__(
+            n_components,
+            polish=polish,
+            beta=beta,
+            loss=loss,
+            dictionaries=dictionaries,
+            kinds=kinds,
+            n_bins=n_bins,
+            learning_rates=learning_rates,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            verbose=verbose,
+            on_interrupt=on_interrupt,
+        )
+        self.sample_posterior = sample_posterior
+
     def transform(self, X: Any) -> Any:
         """``X`` with every gap filled, as the kind of table it is or that ``set_output`` asks for.
 
@@ -43,7 +91,10 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
         table = read_table(X)
         rows = self._rows(X)
         density = self.density_
-        filled = fill(density.mixture, [v.kind for v in density.schema], rows)
+        if self.sample_posterior:
+            filled = draw(density.mixture, rows, self._generator())
+        else:
+            filled = fill(density.mixture, [v.kind for v in density.schema], rows)
         container = self._asked_container() or table.container
         frame = decode(filled, Schema(density.schema.variables, container))
         if container == table.container == "pandas":

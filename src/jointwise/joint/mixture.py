@@ -208,7 +208,7 @@ class ProductMixture:
         component = rng.permutation(np.repeat(np.arange(self.n_components), counts))
         out = np.empty((n, self.n_variables))
         for v, (b, d) in enumerate(zip(self.coefficients, self.dictionaries, strict=True)):
-            out[:, v] = d.sample(_draw_atoms(b, component, rng), rng)
+            out[:, v] = d.sample(draw_atoms(b, component, rng), rng)
         return out
 
 
@@ -217,7 +217,7 @@ def _in_blocks(function: Callable[[FloatArray], FloatArray], X: FloatArray) -> F
     return np.concatenate([function(X[start : start + BLOCK]) for start in range(0, max(len(X), 1), BLOCK)])
 
 
-def _draw_atoms(coefficients: FloatArray, component: IntArray, rng: np.random.Generator) -> IntArray:
+def draw_atoms(coefficients: FloatArray, component: IntArray, rng: np.random.Generator) -> IntArray:
     """One atom per row, from the column of coefficients of the row's component; shape (n,)."""
     uniform = rng.random(len(component))
     atoms = np.empty(len(component), dtype=np.int64)

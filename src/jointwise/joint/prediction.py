@@ -11,7 +11,7 @@ import numpy as np
 from jointwise._numerics import smallest_true
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.mixture import BLOCK, ProductMixture
+from jointwise.joint.mixture import BLOCK, ProductMixture, draw_atoms
 from jointwise.joint.moments import component_means
 from jointwise.variables import Kind
 
@@ -65,4 +65,22 @@ def fill(mixture: ProductMixture, kinds: list[Kind], X: FloatArray) -> FloatArra
         if gaps.any():
             rows = np.flatnonzero(incomplete)[gaps]
             out[rows, n] = best_value(mixture, n, kind, posterior[gaps])
+    return out
+
+
+def draw(mixture: ProductMixture, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Encoded rows with the missing cells of each drawn together, given its observed cells; shape (n, N).
+
+    A row's component is drawn once from its posterior, then each gap from that component: gaps of one row depend on
+    each other as the mixture says.
+    """
+    out = X.copy()
+    incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
+    if not incomplete.size:
+        return out
+    ladder = np.cumsum(mixture.posterior(X[incomplete]), axis=1)
+    component = np.sum(ladder / ladder[:, -1:] <= rng.random((len(incomplete), 1)), axis=1)
+    for n, (coefficients, dictionary) in enumerate(zip(mixture.coefficients, mixture.dictionaries, strict=True)):
+        gaps = np.isnan(X[incomplete, n])
+        out[incomplete[gaps], n] = dictionary.sample(draw_atoms(coefficients, component[gaps], rng), rng)
     return out

@@ -1,9 +1,9 @@
 """The dictionary of each variable, by cross-validated likelihood of its 1-D counts.
 
 The paper designs dictionaries by looking at histograms. Here candidates are written down (families, numbers of
-locations, scales tied to their distance), each is fitted to the counts of a variable's bins, and the smallest one
-that predicts held-out counts as well as the best, up to noise, is taken. It runs on bins, so its cost does not grow
-with rows.
+locations, scales tied to their distance), each is fitted to the counts of a variable's bins, and the one that predicts
+held-out counts best is taken, or the smallest that does as well up to noise. It runs on bins, so its cost does not
+grow with rows.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ N_FOLDS = 5
 # Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance.
 SELECTION_TOL, SELECTION_STEPS = 1e-3, 20
 TRACE = 1e-6
-# Numbers of locations on [q0.5%, q99.5%], with scales in units of their distance: at 1 and above a mixture of
-# neighbours has no dents, and dents are what noise in the counts would be fitted with.
-GRIDS = ((9, 1.0), (17, 1.0), (17, 2.0), (33, 1.0), (33, 2.0), (49, 2.0))
+# Numbers of locations on [q0.5%, q99.5%], with scales in units of their distance: well above 1 a mixture of neighbours
+# has no dents, and dents are what noise in the counts would be fitted with.
+GRIDS = ((17, 2.0), (25, 1.5), (25, 2.0), (37, 1.5), (49, 2.0))
 SIZES = (9, 17, 33)
 FAMILIES = {"gaussian": Gaussian, "laplace": Laplace}
 # Atoms on the positive half-line are offered where the 90% quantile is more than this times the 10% quantile.
@@ -63,7 +63,7 @@ class Margins(Protocol):
 
 
 def choose_dictionaries(
-    marginals: Margins, given: Mapping[str, Dictionary], rng: np.random.Generator
+    marginals: Margins, given: Mapping[str, Dictionary], rng: np.random.Generator, *, slack: float = 1.0
 ) -> tuple[Dictionary, ...]:
     """One dictionary per variable: the one given by name, else the best of the candidates.
 
@@ -74,6 +74,9 @@ def choose_dictionaries(
         A density given for an integer variable is put on the lattice.
     rng : numpy.random.Generator
         Deals the counts to folds.
+    slack : float
+        The smallest candidate within so many standard errors of the best is taken. A fit from pairs is spared noise by
+        small dictionaries; one with a prior has less to fear and takes the best (zero).
     """
     schema = marginals.schema
     for name in given:
@@ -82,13 +85,15 @@ def choose_dictionaries(
     return tuple(
         _as_kind(variable, given[variable.name])
         if variable.name in given
-        else choose_dictionary(variable, axis, marginals.marginal(n), rng)
+        else choose_dictionary(variable, axis, marginals.marginal(n), rng, slack=slack)
         for n, (variable, axis) in enumerate(zip(schema, marginals.axes, strict=True))
     )
 
 
-def choose_dictionary(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator) -> Dictionary:
-    """Smallest candidate whose held-out likelihood is within one standard error of the best.
+def choose_dictionary(
+    variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator, *, slack: float = 1.0
+) -> Dictionary:
+    """Smallest candidate whose held-out likelihood is within ``slack`` standard errors of the best.
 
     Parameters
     ----------
@@ -103,11 +108,11 @@ def choose_dictionary(variable: Variable, axis: Axis, counts: FloatArray, rng: n
         return candidates[0]
     folds = split_counts(counts, N_FOLDS, rng)
     scores = np.stack([held_out(candidate.masses(axis), folds) for candidate in candidates])
-    return candidates[smallest_good(scores, [c.n_atoms for c in candidates])]
+    return candidates[smallest_good(scores, [c.n_atoms for c in candidates], slack)]
 
 
-def smallest_good(scores: FloatArray, sizes: Sequence[int]) -> int:
-    """Position of the smallest candidate within one standard error of the best.
+def smallest_good(scores: FloatArray, sizes: Sequence[int], slack: float = 1.0) -> int:
+    """Position of the smallest candidate within ``slack`` standard errors of the best.
 
     The error is that of the difference to the best over folds, which is far smaller than that of a score itself.
 
@@ -128,7 +133,7 @@ def smallest_good(scores: FloatArray, sizes: Sequence[int]) -> int:
     best = int(np.argmax(total))
     behind = scores[usable] - scores[usable[best]]
     error = behind.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
-    good = np.flatnonzero(total >= total[best] - error).tolist()
+    good = np.flatnonzero(total >= total[best] - slack * error).tolist()
     return int(usable[min(good, key=lambda i: (sizes[int(usable[i])], -total[i]))])
 
 

@@ -15,7 +15,7 @@ from jointwise.solvers import Factors, LikelihoodProblem, PosteriorEM, solve, st
 
 # Strengths of the prior that are tried, in rows, and how thoroughly: on so many rows, a table under `SMALL_TABLE` rows
 # three times over.
-STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
 STRENGTH_ROWS, SMALL_TABLE = 20_000, 4_000
 STRENGTH_TOL, STRENGTH_STEPS = 1e-4, 40
 

@@ -27,6 +27,7 @@ class Status(Enum):
     CONVERGED = "converged"
     MAX_STEPS = "max_steps"
     NOT_FINITE = "not_finite"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,7 @@ def solve(
     *,
     max_steps: int,
     callback: Callable[[int, float], None] | None = None,
+    keep_on_interrupt: bool = False,
 ) -> Solution[ValueT]:
     """Run a solver until its stopping rule is met, the steps are spent or the objective is not finite.
 
@@ -109,6 +111,8 @@ def solve(
         The most steps to take; zero returns the start.
     callback : callable, optional
         Called with the number of steps taken and the objective, at the start and after every step.
+    keep_on_interrupt : bool
+        Whether a keyboard interrupt after the start ends the run with the state reached, rather than being raised.
 
     Returns
     -------
@@ -120,21 +124,26 @@ def solve(
     state = solver.init(problem)
     history = [solver.objective(state)]
     status = Status.MAX_STEPS
-    while True:
-        if callback is not None:
-            callback(len(history) - 1, history[-1])
-        if not np.isfinite(history[-1]):
-            status = Status.NOT_FINITE
-            break
-        if solver.is_done(state):
-            status = Status.CONVERGED
-            break
-        if len(history) > max_steps:
-            break
-        proposal = solver.step(problem, state)
-        history.append(solver.objective(proposal))
-        if np.isfinite(history[-1]):
-            state = proposal
+    try:
+        while True:
+            if callback is not None:
+                callback(len(history) - 1, history[-1])
+            if not np.isfinite(history[-1]):
+                status = Status.NOT_FINITE
+                break
+            if solver.is_done(state):
+                status = Status.CONVERGED
+                break
+            if len(history) > max_steps:
+                break
+            proposal = solver.step(problem, state)
+            history.append(solver.objective(proposal))
+            if np.isfinite(history[-1]):
+                state = proposal
+    except KeyboardInterrupt:
+        if not keep_on_interrupt:
+            raise
+        status = Status.INTERRUPTED
     record = np.array(history)
     record.setflags(write=False)
     return Solution(solver.value(state), status, _message(solver, status, record), record, len(record) - 1)
@@ -151,6 +160,7 @@ def _message(
         Status.CONVERGED: f"{name} converged after {steps} steps.",
         Status.MAX_STEPS: f"{name} stopped at the limit of {steps} steps before its tolerance was met.",
         Status.NOT_FINITE: f"{name} met an objective that is not finite at step {steps}.",
+        Status.INTERRUPTED: f"{name} was interrupted after {steps} steps, before its tolerance was met.",
     }[status]
     # Rounding may lift a converged objective in its last digits: that is not a rise.
     finite = history[np.isfinite(history)]
