@@ -9,14 +9,16 @@ import pytest
 from estimator_cases import QUICK
 from sklearn.exceptions import ConvergenceWarning
 
-from jointwise import JUPAD, JUPADClassifier, JUPADImputer, _progress
+from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer, _progress
 from jointwise.solvers import PairwiseEM, PosteriorEM, Status
 from jointwise.solvers.alternating import AlternatingMirrorDescent
 
 X = np.repeat([[0.0, 0.0], [3.0, 3.0]], 40, axis=0) + np.random.default_rng(0).normal(size=(80, 2))
 Y = np.arange(80) // 40
+ATOMS = Dictionary.grid("gaussian", -3, 6, n=10, scale=1)
 METHODS = {
-    "rows": ({"beta": 1.0}, PosteriorEM),
+    # nothing is left to choose, so that the first steps taken are those of the fit itself
+    "rows": ({"beta": 1.0, "dictionaries": {"x0": ATOMS, "x1": ATOMS}}, PosteriorEM),
     "pairs": ({"polish": None}, PairwiseEM),
     "paper": ({"polish": None, "loss": "frobenius"}, AlternatingMirrorDescent),
 }

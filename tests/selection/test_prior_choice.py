@@ -5,8 +5,7 @@ import numpy as np
 from jointwise import Profile
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows
-from jointwise.selection import choose_dictionaries, choose_strength
-from jointwise.selection.prior import STRENGTHS
+from jointwise.selection import STRENGTHS, choose_atoms_and_strength
 
 
 def coded(X):
@@ -16,9 +15,7 @@ def coded(X):
 
 
 def strength(X, seed=0):
-    rows = coded(X)
-    rng = np.random.default_rng(seed)
-    return choose_strength(rows, choose_dictionaries(rows, {}, rng), LikelihoodSettings(), rng)
+    return choose_atoms_and_strength(coded(X), {}, LikelihoodSettings(), np.random.default_rng(seed))[1]
 
 
 def clusters(n, spread, seed=0):
@@ -43,9 +40,18 @@ def test_independent_columns_get_nothing_worse_than_independence():
     rng = np.random.default_rng(1)
     X, fresh = rng.normal(size=(2, 1000, 4))
     rows = coded(X)
-    dictionaries = choose_dictionaries(rows, {}, rng)
-    beta = choose_strength(rows, dictionaries, LikelihoodSettings(), rng)
+    dictionaries, beta = choose_atoms_and_strength(rows, {}, LikelihoodSettings(), rng)
     density = fit_likelihood(rows, dictionaries, LikelihoodSettings(beta=beta), rng).density
     independence = fit_likelihood(rows, dictionaries, LikelihoodSettings(n_components=1, beta=beta), rng).density
     gain = density.logpdf(fresh) - independence.logpdf(fresh)
     assert gain.mean() > -3 * gain.std() / np.sqrt(len(gain)) - 1e-3
+
+
+def test_narrow_atoms_are_added_where_rows_show_that_they_are_needed():
+    z = np.random.default_rng(2).normal(size=400)
+    twins, strangers = np.column_stack([z, z]), np.random.default_rng(3).normal(size=(400, 2))
+    sizes = []
+    for X in (twins, strangers):
+        chosen, _ = choose_atoms_and_strength(coded(X), {}, LikelihoodSettings(), np.random.default_rng(0))
+        sizes.append(chosen[0].n_atoms)
+    assert sizes[0] > sizes[1]

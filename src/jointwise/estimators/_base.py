@@ -22,7 +22,7 @@ from jointwise.exceptions import InputError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
-from jointwise.selection import choose_dictionaries, choose_strength
+from jointwise.selection import STRENGTHS, choose_atoms_and_strength, choose_dictionaries
 from jointwise.solvers import Status
 from jointwise.tables import Table, encode, read_table
 from jointwise.variables import Schema
@@ -155,9 +155,10 @@ class JointEstimator(BaseEstimator):
             rows = rows.canonical()
         settings, rng = self._likelihood_settings(), self._generator()
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
-            dictionaries = choose_dictionaries(rows, self._given_dictionaries(), rng, slack=0.0)
-            if self.beta == "auto" and len(dictionaries) > 1:
-                settings = replace(settings, beta=choose_strength(rows, dictionaries, settings, rng))
+            dictionaries, beta = choose_atoms_and_strength(
+                rows, self._given_dictionaries(), settings, rng, STRENGTHS if self.beta == "auto" else (self.beta,)
+            )
+            settings = replace(settings, beta=beta)
             fit = fit_likelihood(rows, dictionaries, settings, rng, callback)
         self.beta_ = settings.beta
         self._notes = FitNotes(

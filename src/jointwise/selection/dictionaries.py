@@ -31,6 +31,8 @@ TRACE = 1e-6
 # has no dents, and dents are what noise in the counts would be fitted with.
 GRIDS = ((17, 2.0), (25, 1.5), (25, 2.0), (37, 1.5), (49, 2.0))
 SIZES = (9, 17, 33)
+# Narrow atoms that are added where rows of a component may need them.
+SHARP = 33
 FAMILIES = {"gaussian": Gaussian, "laplace": Laplace}
 # Atoms on the positive half-line are offered where the 90% quantile is more than this times the 10% quantile.
 POSITIVE_FACTOR = 2.0
@@ -90,6 +92,21 @@ def choose_dictionaries(
     )
 
 
+def sharpened(
+    marginals: Margins, given: Mapping[str, Dictionary], dictionaries: Sequence[Dictionary]
+) -> tuple[Dictionary, ...]:
+    """The same dictionaries with narrow atoms added, where they were chosen and are densities.
+
+    What is narrow inside a component may be hidden in the margin, from which dictionaries are chosen.
+    """
+    return tuple(
+        d
+        if variable.name in given or d.is_identity
+        else d + _of_kind(variable, _quantile_grid(_Margin(variable, axis, marginals.marginal(n)), "gaussian", SHARP))
+        for n, (variable, axis, d) in enumerate(zip(marginals.schema, marginals.axes, dictionaries, strict=True))
+    )
+
+
 def choose_dictionary(
     variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator, *, slack: float = 1.0
 ) -> Dictionary:
@@ -144,31 +161,35 @@ def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -
         return
     assert isinstance(axis, BinnedAxis)  # only categories have no order
     low, high = variable.observed
-    inside = counts[: axis.n_intervals]
     if variable.kind is Kind.INTEGER and high - low < MAX_IDENTITY:
         yield Dictionary.points(np.arange(low, high + 1))
-    elif not inside.any():
+    elif not counts[: axis.n_intervals].any():
         yield Dictionary.points(axis.spikes)
     else:
-        for candidate in _densities(_Margin(variable, axis, inside)):
-            of_kind = candidate.on_lattice() if variable.kind is Kind.INTEGER else candidate
+        for candidate in _densities(_Margin(variable, axis, counts)):
+            of_kind = _of_kind(variable, candidate)
             yield of_kind + Dictionary.points(axis.spikes) if len(axis.spikes) else of_kind
+
+
+def _of_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
+    return dictionary.on_lattice() if variable.kind is Kind.INTEGER else dictionary
 
 
 class _Margin:
     """Counts of the interval bins of one variable, and what candidates are made from."""
 
-    def __init__(self, variable: Variable, axis: BinnedAxis, counts: FloatArray) -> None:
+    def __init__(self, variable: Variable, axis: Axis, counts: FloatArray) -> None:
+        assert isinstance(axis, BinnedAxis)  # only categories have no order
         low, high = variable.observed
         self.is_signed = low < 0
         if variable.kind is Kind.INTEGER:  # an integer k stands for (k - 1/2, k + 1/2]
             low, high = low - 0.5, high + 0.5
-        self.counts = counts
+        self.counts = counts[: axis.n_intervals]
         self.edges = np.maximum.accumulate(np.concatenate([[low], axis.edges, [high]]))
         self.low, self.middle, self.high = self.quantile([0.005, 0.5, 0.995])
         # atoms narrower than the distance of neighbouring numbers cannot be told from point masses
         finest = LEAST_LATTICE_SCALE if variable.kind is Kind.INTEGER else 4 * np.spacing(np.abs(self.edges).max())
-        self.least_scale = max(float(finest), 1e-3 * float(self.high - self.low) / len(counts))
+        self.least_scale = max(float(finest), 1e-3 * float(self.high - self.low) / len(self.counts))
         self.spread = max(float(self.high - self.low), self.least_scale)
 
     def quantile(self, q: Sequence[float] | FloatArray) -> FloatArray:
@@ -288,4 +309,4 @@ def _as_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
             f"dictionaries names {variable.name!r}, which is categorical: its dictionary is one atom for each of its "
             "categories, so leave it out."
         )
-    return dictionary.on_lattice() if variable.kind is Kind.INTEGER else dictionary
+    return _of_kind(variable, dictionary)

@@ -1,8 +1,8 @@
-"""The strength of the prior, by held-out likelihood of rows."""
+"""The strength of the prior, and how narrow atoms may be, by held-out likelihood of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from jointwise.dictionary import Dictionary
 from jointwise.likelihood import LikelihoodSettings, held_out_gain, likelihood_problem
 from jointwise.marginals.coded import CodedRows
-from jointwise.selection.dictionaries import split_counts
+from jointwise.selection.dictionaries import choose_dictionaries, sharpened, split_counts
 from jointwise.solvers import Factors, LikelihoodProblem, PosteriorEM, solve, start_around
 
 # Strengths of the prior that are tried, in rows, and how thoroughly: on so many rows, a table under `SMALL_TABLE` rows
@@ -20,41 +20,71 @@ STRENGTH_ROWS, SMALL_TABLE = 20_000, 4_000
 STRENGTH_TOL, STRENGTH_STEPS = 1e-4, 40
 
 
-def choose_strength(
-    rows: CodedRows, dictionaries: Sequence[Dictionary], settings: LikelihoodSettings, rng: np.random.Generator
-) -> float:
-    """Strength of the prior, in rows, by held-out likelihood: uphill from the middle of a ladder of strengths.
+def choose_atoms_and_strength(
+    rows: CodedRows,
+    given: Mapping[str, Dictionary],
+    settings: LikelihoodSettings,
+    rng: np.random.Generator,
+    strengths: Sequence[float] = STRENGTHS,
+) -> tuple[tuple[Dictionary, ...], float]:
+    """Dictionaries and the strength of the prior, by held-out likelihood of rows.
 
-    Weak dependence wants a strong prior and strong dependence a weak one; between neighbours on the ladder the
-    likelihood hardly differs.
+    Dictionaries come from the margins, as they are or with narrow atoms added; the strength is found uphill from the
+    middle of a ladder. Weak dependence wants a strong prior and strong dependence a weak one, and narrow atoms;
+    between neighbours on the ladder the likelihood hardly differs.
 
     Parameters
     ----------
     rows : CodedRows
         In canonical order, for a choice that does not depend on the order of rows.
-    dictionaries : sequence of Dictionary
+    given : mapping of names to Dictionary
+        Dictionaries that are not to be chosen.
     settings : LikelihoodSettings
         For the number of components.
     rng : numpy.random.Generator
         Deals rows to folds.
+    strengths : sequence of float
+        The ladder; a single rung where the strength is given.
     """
-    folds = [(part, likelihood_problem(rest, dictionaries, 0.0)) for part, rest in _row_folds(rows, rng)]
-    starts = [start_around(problem.margins, settings.rank(problem.n_rows), rng) for _, problem in folds]
+    plain = choose_dictionaries(rows, given, rng, slack=0.0)
+    sharp = sharpened(rows, given, plain)
+    options = [plain, sharp] if any(a is not b for a, b in zip(plain, sharp, strict=True)) else [plain]
+    if len(plain) == 1 or len(options) * len(strengths) == 1:
+        return plain, strengths[0]
+    folds = _row_folds(rows, rng)
+    seed = int(rng.integers(2**32))
+    found = [_climb(folds, each, settings, strengths, np.random.default_rng(seed)) for each in options]
+    best = int(np.argmax([score for score, _ in found]))
+    return options[best], found[best][1]
+
+
+def _climb(
+    folds: list[tuple[CodedRows, CodedRows]],
+    dictionaries: Sequence[Dictionary],
+    settings: LikelihoodSettings,
+    ladder: Sequence[float],
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Held-out log-likelihood of the best strength of the prior, and that strength."""
+    problems = [(part, likelihood_problem(rest, dictionaries, 0.0)) for part, rest in folds]
+    starts = [start_around(problem.margins, settings.rank(problem.n_rows), rng) for _, problem in problems]
     scores: dict[int, float] = {}
 
     def score(step: int) -> float:
+        if not 0 <= step < len(ladder):
+            return -np.inf
         if step not in scores:
             scores[step] = sum(
-                _gain(part, replace(problem, beta=STRENGTHS[step]), start)
-                for (part, problem), start in zip(folds, starts, strict=True)
+                _held_out(part, replace(problem, beta=ladder[step]), start)
+                for (part, problem), start in zip(problems, starts, strict=True)
             )
         return scores[step]
 
-    step = len(STRENGTHS) // 2
+    step = len(ladder) // 2
     way = 1 if score(step + 1) > score(step) else -1
-    while 0 <= step + way < len(STRENGTHS) and score(step + way) > score(step):
+    while score(step + way) > score(step):
         step += way
-    return STRENGTHS[step]
+    return score(step), ladder[step]
 
 
 def _row_folds(rows: CodedRows, rng: np.random.Generator) -> list[tuple[CodedRows, CodedRows]]:
@@ -68,7 +98,8 @@ def _row_folds(rows: CodedRows, rng: np.random.Generator) -> list[tuple[CodedRow
     return [(part, rest) for part, rest in folds if len(part.codes) and len(rest.codes)]
 
 
-def _gain(part: CodedRows, problem: LikelihoodProblem, start: Factors) -> float:
-    """Held-out log-likelihood of ``part`` beyond independence, after a short run on the other rows."""
+def _held_out(part: CodedRows, problem: LikelihoodProblem, start: Factors) -> float:
+    """Log-likelihood of the bins of ``part`` after a short run on the other rows."""
     solution = solve(PosteriorEM(start, tol=STRENGTH_TOL), problem, max_steps=STRENGTH_STEPS)
-    return held_out_gain(problem, solution.value, part)
+    margins = np.concatenate([part.marginal(n) for n in range(len(part.axes))]) @ np.log(problem.bin_margins)
+    return float(held_out_gain(problem, solution.value, part) + margins)
