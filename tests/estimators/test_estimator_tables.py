@@ -169,7 +169,7 @@ def test_pandas_types_all_fit():
     model = JUPAD(**QUICK).fit(frame)
     assert np.all(np.isfinite(model.score_samples(frame)))
     sample = model.sample(3, random_state=0)
-    assert str(sample["zoned"].dtype).startswith("datetime64[us, Europe/Paris")
+    assert sample["zoned"].dtype == frame["zoned"].dtype
     assert sample["size"].cat.ordered
 
 

@@ -48,8 +48,10 @@ def native_array(variable: Variable, numbers: FloatArray) -> AnyArray:
         unit, _ = parse_datetime(variable.dtype) or ("D", None)
         missing |= np.isinf(numbers)
         first, last = (-_NS_DAYS, _NS_DAYS) if unit == "ns" else (FIRST_DAY, LAST_DAY)
-        count = np.rint(np.clip(np.where(missing, 0.0, numbers), first, last) * _PER_DAY.get(unit, 1))
-        times: AnyArray = count.astype(np.int64).astype(f"M8[{unit}]")
+        # days in float64 hold a time to a third of a microsecond, so nanoseconds below that would be noise
+        held = "us" if unit == "ns" else unit
+        count = np.rint(np.clip(np.where(missing, 0.0, numbers), first, last) * _PER_DAY.get(held, 1))
+        times: AnyArray = count.astype(np.int64).astype(f"M8[{held}]").astype(f"M8[{unit}]")
         times[missing] = np.datetime64("NaT")
         return times
     if variable.dtype == "int64":
