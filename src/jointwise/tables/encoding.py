@@ -106,7 +106,10 @@ def _positions(table: Table, schema: Schema, absent: str) -> list[tuple[int, int
     place = {name: position for position, name in enumerate(table.names)}
     missing = [name for name in schema.names if name not in place]
     if missing and absent == "error":
-        raise UnknownNameError(f"The table lacks columns {listed(missing)}; it has {listed(table.names)}.")
+        raise UnknownNameError(
+            f"The table lacks columns {listed(missing)}; it has {listed(table.names)}. "
+            "Add them, with missing values where nothing is known."
+        )
     return [(target, place[name]) for target, name in enumerate(schema.names) if name in place]
 
 
