@@ -27,8 +27,9 @@ ALLOWED: dict[str, set[str]] = {
     "solvers": set(),
     "joint": {"variables", "tables", "families", "dictionary"},
     "fitting": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "joint"},
-    "likelihood": {"dictionary", "marginals", "solvers", "joint", "fitting"},
-    "selection": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "likelihood"},
+    "learning": {"axes", "families", "dictionary", "solvers"},
+    "likelihood": {"dictionary", "marginals", "solvers", "joint", "fitting", "learning"},
+    "selection": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "learning", "likelihood"},
     "estimators": {
         "variables", "tables", "axes", "dictionary", "marginals", "solvers", "joint", "fitting", "likelihood",
         "selection",

@@ -6,7 +6,8 @@ import pytest
 from jointwise import Dictionary, Profile
 from jointwise.datasets import hybrid
 from jointwise.exceptions import InputError
-from jointwise.likelihood import LikelihoodSettings, fit_likelihood, likelihood_problem, tidied
+from jointwise.joint.mixture import ProductMixture
+from jointwise.likelihood import LikelihoodSettings, average, fit_likelihood, likelihood_problem, smoothing_rows, tidied
 from jointwise.marginals import CodedRows
 from jointwise.solvers import Factors, simplex_weights
 
@@ -28,7 +29,7 @@ COINS = [Dictionary.categories(2)] * 5
 
 
 def test_generous_ranks_shrink_to_what_the_rows_show():
-    fit = fit_likelihood(coded(binary()), COINS, LikelihoodSettings(8, 10.0), np.random.default_rng(0))
+    fit = fit_likelihood(coded(binary()), [COINS], LikelihoodSettings(8, 10.0), np.random.default_rng(0))
     density = fit.density
     # P(all yes) = 0.4 * 0.85^5 + 0.6 * 0.15^5; four standard errors of a share of 4,000 rows
     expected = 0.4 * 0.85**5 + 0.6 * 0.15**5
@@ -42,7 +43,7 @@ def test_xor_is_seen_by_rows_though_not_by_pairs():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 2000)) < 0.5
     rows = coded({"a": a, "b": b, "c": a ^ b})
-    density = fit_likelihood(rows, [Dictionary.categories(2)] * 3, LikelihoodSettings(8, 0.1), rng).density
+    density = fit_likelihood(rows, [[Dictionary.categories(2)] * 3], LikelihoodSettings(8, 0.1), rng).density
     assert density.condition({"a": True, "b": True}).probability({"c": False}) > 0.9
 
 
@@ -60,8 +61,9 @@ def test_tidying_changes_no_density():
 def test_one_variable_is_its_own_fit():
     rows = coded({"x": np.random.default_rng(0).normal(size=200)})
     dictionary = Dictionary.grid("gaussian", -3, 3, n=9, scale=0.7)
-    fit = fit_likelihood(rows, [dictionary], LikelihoodSettings(), np.random.default_rng(0))
-    expected = simplex_weights(dictionary.masses(rows.axes[0]), rows.marginal(0))
+    fit = fit_likelihood(rows, [[dictionary]], LikelihoodSettings(), np.random.default_rng(0))
+    prior = smoothing_rows(200)
+    expected = simplex_weights(dictionary.masses(rows.axes[0]), rows.marginal(0), prior=prior)
     np.testing.assert_allclose(fit.density.mixture.coefficients[0][:, 0], expected)
 
 
@@ -77,7 +79,7 @@ def test_gaps_at_random_cost_little():
     for table in (X, holes):
         rows = coded(table, kinds=kinds)
         dictionaries = [Dictionary.grid("gaussian", -8, 8, n=17, scale=1.2)] * 3 + [Dictionary.categories(10)]
-        fit = fit_likelihood(rows, dictionaries, LikelihoodSettings(12, 10.0), np.random.default_rng(0))
+        fit = fit_likelihood(rows, [dictionaries], LikelihoodSettings(12, 10.0), np.random.default_rng(0))
         scores.append(fit.density.logpdf(fresh).mean())
     assert scores[1] > scores[0] - 0.05
 
@@ -93,7 +95,7 @@ def test_canonical_rows_add_up():
 def test_no_rows_is_a_sentence():
     rows = coded(binary(10)).take(np.array([], dtype=int))
     with pytest.raises(InputError, match="no rows"):
-        fit_likelihood(rows, COINS, LikelihoodSettings(), np.random.default_rng(0))
+        fit_likelihood(rows, [COINS], LikelihoodSettings(), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -103,3 +105,36 @@ def test_no_rows_is_a_sentence():
 def test_wrong_settings_are_told(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         LikelihoodSettings(**wrong)
+
+
+def test_the_average_is_the_mean_of_the_densities():
+    rng = np.random.default_rng(0)
+    wide, narrow = (Dictionary.grid("gaussian", -3, 3, n=n, scale=s) for n, s in ((4, 1.5), (7, 0.8)))
+    coin = Dictionary.categories(2)
+    models = [(wide, coin), (narrow, coin), (wide, coin)]
+    factors = [
+        Factors(rng.dirichlet(np.ones(r)), tuple(rng.dirichlet(np.ones(d.n_atoms), r).T for d in model))
+        for r, model in zip((2, 3, 1), models, strict=True)
+    ]
+    mixture = average(models, factors)
+    assert [d.n_atoms for d in mixture.dictionaries] == [11, 2]  # what models share appears once
+    rows = np.column_stack([rng.normal(size=50), rng.integers(0, 2, 50)]).astype(float)
+    each = [ProductMixture(f.weights, f.coefficients, m).logpdf(rows) for f, m in zip(factors, models, strict=True)]
+    np.testing.assert_allclose(np.exp(mixture.logpdf(rows)), np.exp(each).mean(axis=0))
+
+
+def test_the_average_of_independences_is_independence():
+    rng = np.random.default_rng(0)
+    X = {"a": rng.normal(size=300), "b": rng.normal(size=300)}
+    grids = [Dictionary.grid("gaussian", -3, 3, n=n, scale=1.0) for n in (7, 9)]
+    fit = fit_likelihood(coded(X), [(g, g) for g in grids], LikelihoodSettings(1), rng)
+    assert fit.density.n_components == 1
+    assert fit.gain == pytest.approx(0.0, abs=1e-9)
+    assert not fit.stages
+
+
+def test_models_share_the_starts_and_each_has_its_stage():
+    grids = [Dictionary.categories(2)] * 5, [Dictionary.categories(2)] * 5
+    fit = fit_likelihood(coded(binary(400)), grids, LikelihoodSettings(3, 1.0, n_init=3), np.random.default_rng(0))
+    assert list(fit.stages) == ["likelihood 1", "likelihood 2"]
+    assert fit.final == tuple(fit.stages.values())

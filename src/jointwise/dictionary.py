@@ -257,13 +257,15 @@ class Dictionary:
         return f"Dictionary({' + '.join(self.summary())})"
 
     def summary(self) -> list[str]:
-        """Name and number of atoms of each family in turn, equal neighbours put together.
+        """Number of atoms of each family, in the order of their first appearance.
 
         >>> Dictionary.grid("gaussian", 0, 1, n=5, scale=[0.1, 0.2]).summary()
         ['10 gaussian']
         """
-        groups = itertools.groupby(self.families, key=lambda f: f.name)
-        return [f"{sum(f.n_atoms for f in group)} {name}" for name, group in groups]
+        sizes: dict[str, int] = {}
+        for family in self.families:
+            sizes[family.name] = sizes.get(family.name, 0) + family.n_atoms
+        return [f"{size} {name}" for name, size in sizes.items()]
 
     # ---- helpers -----------------------------------------------------------------------------------------
 

@@ -97,13 +97,16 @@ class Fit:
     ----------
     density : JointDensity
     stages : mapping of str to Solution
-        In the order they ran; the last one is the result's.
+        In the order they ran.
+    final : tuple of Solution
+        Those whose answer the density is, or is the average of; none where there was nothing to solve.
     gain : float, optional
         Log-likelihood of a row beyond that of independence, in nats; None where no rows were seen.
     """
 
     density: JointDensity
     stages: Mapping[str, Solution[Any]]
+    final: tuple[Solution[Any], ...] = ()
     gain: float | None = None
 
 
@@ -136,8 +139,8 @@ def fit_pairwise(
         return Fit(_density(marginals, dictionaries, Factors(np.ones(1), (weights[:, None],))), {})
     problem = pairwise_problem(marginals, masses)
     stages = (_fit_frobenius if settings.loss == "frobenius" else _fit_kl)(problem, settings, rng, callback)
-    factors = list(stages.values())[-1].value
-    return Fit(_density(marginals, dictionaries, factors), stages)
+    last = list(stages.values())[-1]
+    return Fit(_density(marginals, dictionaries, last.value), stages, (last,))
 
 
 def pairwise_problem(marginals: PairwiseMarginals, masses: Sequence[FloatArray]) -> PairwiseProblem:

@@ -1,6 +1,7 @@
 """The text that tells what was fitted."""
 
 import datetime as dt
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -39,13 +40,13 @@ def test_summary_of_a_fit_from_rows():
 JUPAD: joint density of 4 columns
 rows: 100
 fit: likelihood of the rows
-components: 2 kept of 2 at the start
+components: 2 kept of 2 at the start (given)
 beta: 0.1 (given)
 steps: {model.n_iter_}, converged
-gain over independence: 1.647 nats per training row
+gain over independence: 1.651 nats per training row
 
 column  kind         values                    atoms                   in use
-size    continuous   0.5 to 7.5                2 gaussian + 2 laplace  2
+size    continuous   0.5 to 7.5                2 gaussian + 2 laplace  4
 count   integer      1 to 2                    2 point_mass            2
 colour  categorical  2 categories              2 category              2
 day     continuous   2024-01-01 to 2024-01-04  2 gaussian              2"""
@@ -76,6 +77,15 @@ def test_summary_tells_independence():
     assert sentence in lines
     # with one component from the start nothing was found out
     assert sentence not in JUPAD(n_components=1, random_state=0).fit(X).summary()
+
+
+def test_summary_tells_what_was_chosen_and_what_held_out_rows_say():
+    X = np.repeat([[0.0], [5.0]], 150, axis=0) + np.random.default_rng(0).normal(size=(300, 2))
+    text = JUPAD(random_state=0).fit(X).summary()
+    assert "\nfit: likelihood of the rows, average of 5 models\n" in text
+    assert re.search(r"\ncomponents: \d+ kept of 5 x \d+ at the start \(by held-out likelihood\)\n", text)
+    held_out, alone = map(float, re.search(r"one model: (\S+); if the columns were independent: (\S+)", text).groups())
+    assert held_out > alone + 0.5  # two clusters that are told apart gain log 2
 
 
 def test_gain_is_that_of_the_training_rows():

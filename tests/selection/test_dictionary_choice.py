@@ -10,16 +10,18 @@ from scipy import stats
 from jointwise.axes import BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, UnknownNameError
+from jointwise.likelihood import smoothing_rows
 from jointwise.marginals import PairwiseMarginals, Profile
 from jointwise.selection.dictionaries import (
     MAX_IDENTITY,
     SELECTION_STEPS,
     SELECTION_TOL,
+    _Scored,
+    as_good_as_best,
     candidate_dictionaries,
     choose_dictionaries,
     choose_dictionary,
     held_out,
-    smallest_good,
     split_counts,
 )
 from jointwise.solvers import simplex_weights
@@ -92,7 +94,9 @@ def test_held_out_likelihood_is_that_of_a_plain_loop(seed):
     expected = []
     for k in range(3):
         others = sum(folds[:, i] for i in range(3) if i != k)
-        weights = simplex_weights(masses, others, tol=SELECTION_TOL, max_steps=SELECTION_STEPS)
+        weights = simplex_weights(
+            masses, others, prior=smoothing_rows(folds.sum()), tol=SELECTION_TOL, max_steps=SELECTION_STEPS
+        )
         weights = (1 - 1e-6) * weights + 1e-6 / 4
         total = 0.0
         for i in range(8):
@@ -103,6 +107,18 @@ def test_held_out_likelihood_is_that_of_a_plain_loop(seed):
 
 
 # ---- the rule ----------------------------------------------------------------------------------------------------
+
+
+def smallest_good(scores, sizes):
+    candidates = [Dictionary.categories(size) for size in sizes]
+    picked = _Scored(candidates, scores).smallest_good(1.0)
+    return next(i for i, candidate in enumerate(candidates) if candidate is picked)
+
+
+def test_good_ones_come_best_first_and_far_ones_not_at_all():
+    best = np.array([1.0, 1.1, 0.9, 1.0])
+    close, far = best - np.array([0.1, -0.1, 0.1, 0.0]), best - np.array([0.1, 0.11, 0.1, 0.09])
+    assert as_good_as_best(np.stack([far, close, best]), 2.0) == [2, 1]
 
 
 def test_smaller_wins_within_one_standard_error():

@@ -225,3 +225,20 @@ def test_any_counts_give_factors_on_the_simplex(seed, rank, rows):
     solution = solve(PairwiseEM(random_start(problem, rank, rng)), problem, max_steps=30)
     assert_valid(solution.value)
     assert_never_rises(solution.history)
+
+
+@pytest.mark.parametrize("prior", [0.5, 4.0, 40.0])
+def test_weights_with_a_prior_are_within_tolerance_of_the_best(prior):
+    rng = np.random.default_rng(3)
+    masses = rng.dirichlet(np.ones(12), size=5).T
+    counts = rng.integers(0, 20, 12).astype(float)
+
+    def log_posterior(weights):
+        return (counts @ np.log(masses @ weights) + prior / 5 * np.log(weights).sum()) / counts.sum()
+
+    def loss(x):
+        weights = np.exp(x - x.max())
+        return -log_posterior(weights / weights.sum())
+
+    best = -minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-8}).fun
+    assert log_posterior(simplex_weights(masses, counts, prior=prior, tol=1e-6)) == pytest.approx(best, abs=2e-6)

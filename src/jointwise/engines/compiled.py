@@ -19,6 +19,8 @@ from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
 _GUARD = 8
 _SMALL = 1e-60
 LEAST_FACTOR = 1e-30
+# Multiplications (rows x columns x components) up to which one thread is done before others would have begun.
+ONE_THREAD = 4_000_000
 
 
 class CompiledEngine(PosteriorEngine):
@@ -45,50 +47,73 @@ class CompiledEngine(PosteriorEngine):
         """One pass over the rows; see `PosteriorEngine`."""
         padded = np.ones((self._n_padded, len(mixing)))
         padded[self._present] = np.maximum(tables, LEAST_FACTOR)
-        counts, totals, log_likelihoods = _pass(
-            self._codes, self._starts, padded, mixing, self._weights, numba.get_num_threads()
-        )
+        n_parts = numba.get_num_threads() if self._codes.size * len(mixing) > ONE_THREAD else 1
+        counts = np.zeros((n_parts, *padded.shape))
+        totals, log_likelihoods = np.zeros((n_parts, len(mixing))), np.zeros(n_parts)
+        _pass = _threads if n_parts > 1 else _run
+        _pass(self._codes, self._starts, padded, mixing, self._weights, counts, totals, log_likelihoods)
         return PosteriorCounts(counts.sum(axis=0)[self._present], totals.sum(axis=0), float(log_likelihoods.sum()))
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
-def _pass(
-    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray, n_parts: int
-) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Sums of each of `n_parts` runs of rows: counts (parts, bins, F), totals (parts, F), log-likelihoods (parts,)."""
+@numba.njit(parallel=True, cache=True)
+def _threads(
+    codes: AnyArray,
+    starts: AnyArray,
+    tables: AnyArray,
+    mixing: AnyArray,
+    weights: AnyArray,
+    counts: AnyArray,
+    totals: AnyArray,
+    log_likelihoods: AnyArray,
+) -> None:
+    """The pass in as many runs of rows as there are sums to fill, each in a thread."""
+    n, n_parts = len(codes), len(totals)
+    for part in numba.prange(n_parts):
+        rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
+        own = slice(part, part + 1)
+        _run(codes[rows], starts, tables, mixing, weights[rows], counts[own], totals[own], log_likelihoods[own])
+
+
+@numba.njit(fastmath=True, cache=True)
+def _run(
+    codes: AnyArray,
+    starts: AnyArray,
+    tables: AnyArray,
+    mixing: AnyArray,
+    weights: AnyArray,
+    counts: AnyArray,
+    totals: AnyArray,
+    log_likelihoods: AnyArray,
+) -> None:
+    """One run of rows; fills counts (1, bins, F), totals (1, F) and log_likelihoods (1,)."""
     n, n_columns = codes.shape
     rank = mixing.shape[0]
-    counts = np.zeros((n_parts, tables.shape[0], rank))
-    totals = np.zeros((n_parts, rank))
-    log_likelihoods = np.zeros(n_parts)
-    for part in numba.prange(n_parts):
-        posterior = np.empty(rank)
-        my_counts, my_totals, log_likelihood = counts[part], totals[part], 0.0
-        for i in range(part * n // n_parts, (part + 1) * n // n_parts):
+    posterior = np.empty(rank)
+    my_counts, my_totals, log_likelihood = counts[0], totals[0], 0.0
+    for i in range(n):
+        for r in range(rank):
+            posterior[r] = mixing[r]
+        scale = 0.0
+        for column in range(n_columns):
+            factors = tables[starts[column] + np.uint64(codes[i, column])]
             for r in range(rank):
-                posterior[r] = mixing[r]
-            scale = 0.0
-            for column in range(n_columns):
-                factors = tables[starts[column] + np.uint64(codes[i, column])]
-                for r in range(rank):
-                    posterior[r] *= factors[r]
-                if column % _GUARD == _GUARD - 1:
-                    largest = posterior.max()
-                    if largest < _SMALL:
-                        scale += np.log(largest)
-                        for r in range(rank):
-                            posterior[r] /= largest
-            total = 0.0
+                posterior[r] *= factors[r]
+            if column % _GUARD == _GUARD - 1:
+                largest = posterior.max()
+                if largest < _SMALL:
+                    scale += np.log(largest)
+                    for r in range(rank):
+                        posterior[r] /= largest
+        total = 0.0
+        for r in range(rank):
+            total += posterior[r]
+        log_likelihood += weights[i] * (np.log(total) + scale)
+        share = weights[i] / total
+        for r in range(rank):
+            posterior[r] *= share
+            my_totals[r] += posterior[r]
+        for column in range(n_columns):
+            sums = my_counts[starts[column] + np.uint64(codes[i, column])]
             for r in range(rank):
-                total += posterior[r]
-            log_likelihood += weights[i] * (np.log(total) + scale)
-            share = weights[i] / total
-            for r in range(rank):
-                posterior[r] *= share
-                my_totals[r] += posterior[r]
-            for column in range(n_columns):
-                sums = my_counts[starts[column] + np.uint64(codes[i, column])]
-                for r in range(rank):
-                    sums[r] += posterior[r]
-        log_likelihoods[part] = log_likelihood
-    return counts, totals, log_likelihoods
+                sums[r] += posterior[r]
+    log_likelihoods[0] = log_likelihood

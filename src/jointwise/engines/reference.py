@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import logsumexp
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
@@ -112,14 +111,16 @@ class ReferenceEngine(PosteriorEngine):
         indices = (codes + starts[:-1])[present]
         rows = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         self._one_hot = csr_array((np.ones(len(indices)), indices, rows), shape=(len(codes), int(starts[-1])))
+        self._transposed = csr_array(self._one_hot.T)
         self._weights = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
 
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
         with np.errstate(divide="ignore"):  # a component of weight zero has no part in anything
             joint = self._one_hot @ np.log(tables) + np.log(mixing)
-        row = np.asarray(logsumexp(joint, axis=1))
-        posterior = np.exp(joint - row[:, None]) * self._weights[:, None]
-        return PosteriorCounts(
-            np.asarray(self._one_hot.T @ posterior), posterior.sum(axis=0), float(self._weights @ row)
-        )
+        largest = joint.max(axis=1, keepdims=True)
+        posterior = np.exp(joint - largest)
+        row = posterior.sum(axis=1, keepdims=True)
+        posterior *= self._weights[:, None] / row
+        log_likelihood = float(self._weights @ (np.log(row) + largest)[:, 0])
+        return PosteriorCounts(np.asarray(self._transposed @ posterior), posterior.sum(axis=0), log_likelihood)

@@ -22,7 +22,7 @@ from jointwise.exceptions import InputError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
-from jointwise.selection import STRENGTHS, choose_atoms_and_strength, choose_dictionaries
+from jointwise.selection import RANKS, STRENGTHS, Choice, choose_dictionaries, choose_model
 from jointwise.solvers import Status
 from jointwise.tables import Table, encode, read_table
 from jointwise.variables import Schema
@@ -31,6 +31,8 @@ from jointwise.variables import Schema
 LEAST_BINS = 3
 # Pairs alone have no prior to make a generous number harmless.
 DEFAULT_PAIRWISE_RANK = 10
+# Models that are averaged, by the most rows: the fewer the rows, the more there is to gain, and the less it costs.
+MODELS = ((10_000, 5), (50_000, 3))
 # Up to here rows are put in order first (a second for a million), so that a fit does not depend on their order.
 CANONICAL_ROWS = 1_000_000
 # Pair counts grow with the square of all columns' bins: so many take half a gigabyte.
@@ -54,8 +56,10 @@ class JointEstimator(BaseEstimator):
         *,
         polish: Literal["likelihood"] | None = "likelihood",
         beta: float | Literal["auto"] = "auto",
+        n_models: int | Literal["auto"] = "auto",
         loss: str = "kl",
         dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
+        learn_dictionary: bool | Literal["auto"] = "auto",
         kinds: Mapping[str, str] | None = None,
         n_bins: int = 128,
         learning_rates: tuple[float, float, float] | None = None,
@@ -69,8 +73,10 @@ class JointEstimator(BaseEstimator):
         self.n_components = n_components
         self.polish = polish
         self.beta = beta
+        self.n_models = n_models
         self.loss = loss
         self.dictionaries = dictionaries
+        self.learn_dictionary = learn_dictionary
         self.kinds = kinds
         self.n_bins = n_bins
         self.learning_rates = learning_rates
@@ -122,7 +128,7 @@ class JointEstimator(BaseEstimator):
         ['JUPAD: joint density of 2 columns', 'rows: 60']
         """
         check_is_fitted(self, "density_")
-        return summary_text(type(self).__name__, self.density_, self._notes, list(self.stages_.values())[-1:])
+        return summary_text(type(self).__name__, self.density_, self._notes, self._final)
 
     def _check_parameters(self) -> None:
         """Check every parameter; done first, so that a wrong one is told before any work."""
@@ -130,6 +136,10 @@ class JointEstimator(BaseEstimator):
             check_choice("polish", self.polish, ("likelihood",))
         check_integer("n_bins", self.n_bins, LEAST_BINS)
         check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
+        if self.n_models != "auto":
+            check_integer("n_models", self.n_models, 1)
+        if not isinstance(self.learn_dictionary, bool):
+            check_choice("learn_dictionary", self.learn_dictionary, ("auto", "True", "False"))
         self._given_dictionaries()
         self._likelihood_settings() if self.polish else self._pairwise_settings()
 
@@ -139,9 +149,26 @@ class JointEstimator(BaseEstimator):
             n_components, self.loss, self.learning_rates, self.n_init, self.max_iter, self.tol, self._keeps()
         )
 
-    def _likelihood_settings(self) -> LikelihoodSettings:
-        beta = 0.0 if self.beta == "auto" else self.beta
-        return LikelihoodSettings(self.n_components, beta, self.n_init, self.max_iter, self.tol, self._keeps())
+    def _likelihood_settings(self, choice: Choice | None = None) -> LikelihoodSettings:
+        """Return the settings of the fit, with what was chosen in place of "auto"."""
+        defaults = LikelihoodSettings()
+        n_components, beta = (choice.n_components, choice.beta) if choice else (self.n_components, self.beta)
+        return LikelihoodSettings(
+            defaults.n_components if n_components == "auto" else n_components,
+            defaults.beta if beta == "auto" else beta,
+            self.n_init,
+            self.max_iter,
+            self.tol,
+            choice.learn_dictionary if choice else False,
+            self._keeps(),
+        )
+
+    def _n_models(self, rows: CodedRows) -> int:
+        if self.n_models != "auto":
+            return self.n_models
+        if self.n_components != "auto":  # who asks for three components expects three
+            return 1
+        return next((n_models for most, n_models in MODELS if len(rows.codes) <= most), 1)
 
     def _keeps(self) -> bool:
         return self.on_interrupt == "keep"
@@ -153,21 +180,30 @@ class JointEstimator(BaseEstimator):
             return
         if len(rows.codes) <= CANONICAL_ROWS:
             rows = rows.canonical()
-        settings, rng = self._likelihood_settings(), self._generator()
+        rng = self._generator()
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
-            dictionaries, beta = choose_atoms_and_strength(
-                rows, self._given_dictionaries(), settings, rng, STRENGTHS if self.beta == "auto" else (self.beta,)
+            choice = choose_model(
+                rows,
+                self._given_dictionaries(),
+                rng,
+                n_models=self._n_models(rows),
+                ranks=RANKS if self.n_components == "auto" else (self.n_components,),
+                strengths=STRENGTHS if self.beta == "auto" else (self.beta,),
+                learn_dictionary=self.learn_dictionary,
             )
-            settings = replace(settings, beta=beta)
-            fit = fit_likelihood(rows, dictionaries, settings, rng, callback)
-        self.beta_ = settings.beta
+            fit = fit_likelihood(rows, choice.models, self._likelihood_settings(choice), rng, callback)
+        self.beta_ = choice.beta
         self._notes = FitNotes(
             "likelihood of the rows",
             rows.n_rows,
-            settings.rank(rows.n_rows),
-            fit.gain,
-            beta_given=self.beta != "auto",
-            beta=settings.beta,
+            choice.n_components,
+            n_models=len(choice.models),
+            gain=fit.gain,
+            held_out=choice.held_out,
+            independence=choice.independence,
+            learned=choice.learn_dictionary,
+            chosen=tuple(name for name in ("n_components", "beta") if getattr(self, name) == "auto"),
+            beta=choice.beta,
         )
         self._keep(fit)
 
@@ -186,17 +222,18 @@ class JointEstimator(BaseEstimator):
         """Keep what a fit found, and warn where it stopped short."""
         self.density_ = fit.density
         self.stages_ = fit.stages
-        last = list(fit.stages.values())[-1:]
-        self.n_iter_ = max([1, *(stage.n_steps for stage in last)])
-        self.converged_ = all(stage.converged for stage in last)
-        if not self.converged_:
+        self._final = fit.final
+        self.n_iter_ = max([1, *(stage.n_steps for stage in fit.final)])
+        unfinished = [stage for stage in fit.final if not stage.converged]
+        self.converged_ = not unfinished
+        if unfinished:
             remedy = (
                 "The density is the one reached by then; fit again for the rest."
-                if last[0].status is Status.INTERRUPTED
+                if unfinished[-1].status is Status.INTERRUPTED
                 else f"Raise max_iter (now {self.max_iter}) or tol (now {self.tol}), or lower n_components (now "
                 f"{self.n_components})."
             )
-            warnings.warn(f"{last[0].message} {remedy}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(f"{unfinished[-1].message} {remedy}", ConvergenceWarning, stacklevel=4)
 
     def _profiled(self, table: Table, sample_weight: FloatArray | None) -> tuple[Schema, tuple[Any, ...]]:
         """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jointwise.joint.density import JointDensity
-from jointwise.solvers import Solution
+from jointwise.solvers import Solution, Status
 from jointwise.variables import Variable
 
 # An atom with less weight than this in its column's density counts as not in use.
@@ -28,24 +28,35 @@ class FitNotes:
     n_rows : float
         Number of rows used, or the sum of their weights.
     n_started : int
-        Number of components at the start.
+        Number of components at the start, of each model.
+    n_models : int
+        Number of models that were to be averaged.
     gain : float, optional
         Log-likelihood of a row beyond that of independence, in nats; None from pairs alone.
+    held_out, independence : float, optional
+        Mean log-likelihood of the bins of held-out rows, and the same if the columns were independent; None where
+        there was nothing to choose.
     beta : float, optional
         Strength of the prior; None from pairs alone.
-    beta_given : bool
-        Whether the caller gave it.
+    learned : bool
+        Whether locations and scales of atoms were learned.
+    chosen : tuple of str
+        What was chosen by held-out likelihood, of "n_components" and "beta".
     """
 
     method: str
     n_rows: float
     n_started: int
+    n_models: int = 1
     gain: float | None = None
+    held_out: float | None = None
+    independence: float | None = None
     beta: float | None = None
-    beta_given: bool = False
+    learned: bool = False
+    chosen: tuple[str, ...] = ()
 
 
-def summary_text(name: str, density: JointDensity, notes: FitNotes, last: Sequence[Solution[Any]]) -> str:
+def summary_text(name: str, density: JointDensity, notes: FitNotes, final: Sequence[Solution[Any]]) -> str:
     """Lines on the fit, then a table of the columns.
 
     Parameters
@@ -54,28 +65,52 @@ def summary_text(name: str, density: JointDensity, notes: FitNotes, last: Sequen
         The estimator's.
     density : JointDensity
     notes : FitNotes
-    last : sequence of Solution
-        The last stage; empty where one column left nothing to solve.
+    final : sequence of Solution
+        The runs whose answer the density is; empty where there was nothing to solve.
     """
-    return "\n".join([*_fit_lines(name, density, notes, last), "", *_aligned(_column_cells(density))])
+    return "\n".join([*_fit_lines(name, density, notes, final), "", *_aligned(_column_cells(density))])
 
 
-def _fit_lines(name: str, density: JointDensity, notes: FitNotes, last: Sequence[Solution[Any]]) -> Iterator[str]:
+def _fit_lines(name: str, density: JointDensity, notes: FitNotes, final: Sequence[Solution[Any]]) -> Iterator[str]:
     n_columns, n_components = len(density.names), density.mixture.n_components
     yield f"{name}: joint density of {n_columns} column{'s' * (n_columns > 1)}"
     yield f"rows: {notes.n_rows:,.10g}"
-    if not last:
+    if n_columns == 1:
         yield "fit: one column, by likelihood of its values"
         return
-    yield f"fit: {notes.method}"
-    yield f"components: {n_components} kept of {notes.n_started} at the start"
+    yield f"fit: {notes.method}" + f", average of {notes.n_models} models" * (notes.n_models > 1)
+    yield f"components: {n_components} kept of {_started(notes)}"
     if notes.beta is not None:
-        yield f"beta: {notes.beta:g} ({'given' if notes.beta_given else 'by held-out likelihood'})"
-    yield f"steps: {last[0].n_steps}, {last[0].status.value.replace('_', ' ')}"
+        yield f"beta: {notes.beta:g} ({_how('beta', notes)})"
+    if notes.learned:
+        yield "atoms: locations and scales learned from the rows"
+    if final:
+        yield f"steps: {' + '.join(str(solution.n_steps) for solution in final)}, {_ending(final)}"
     if notes.gain is not None:
         yield f"gain over independence: {round(notes.gain, 3) + 0.0:.3f} nats per training row"
-    if n_components == 1 < notes.n_started:
+    if notes.held_out is not None:
+        yield (
+            f"held-out log-likelihood of a row's bins, one model: {notes.held_out:.3f}; "
+            f"if the columns were independent: {notes.independence:.3f}"
+        )
+    if n_components == 1 and "n_components" in notes.chosen:
         yield "The columns show no dependence: the density is their independence."
+
+
+def _started(notes: FitNotes) -> str:
+    each = f"{notes.n_models} x " * (notes.n_models > 1)
+    how = f" ({_how('n_components', notes)})" if notes.beta is not None else ""
+    return f"{each}{notes.n_started} at the start{how}"
+
+
+def _how(name: str, notes: FitNotes) -> str:
+    return "by held-out likelihood" if name in notes.chosen else "given"
+
+
+def _ending(final: Sequence[Solution[Any]]) -> str:
+    """How the runs ended; where not all ended alike, the worst."""
+    unfinished = [solution for solution in final if not solution.converged]
+    return (unfinished[-1].status if unfinished else Status.CONVERGED).value.replace("_", " ")
 
 
 def _column_cells(density: JointDensity) -> Iterator[tuple[str, ...]]:

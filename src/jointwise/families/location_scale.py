@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from scipy import special
@@ -43,6 +43,11 @@ class LocationScale(ParametricFamily):
 
     @abstractmethod
     def _standard_var(self) -> FloatArray: ...
+
+    def at(self, loc: FloatArray, scale: FloatArray) -> Self:
+        """Return the same atoms at other places."""
+        others = {name: getattr(self, name) for name in self.parameter_names()}
+        return type(self)(**others | {"loc": loc, "scale": scale})
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the whole line for each atom."""

@@ -1,6 +1,14 @@
-"""Choices made from the data, by held-out likelihood: dictionaries, and the strength of the prior."""
+"""Choices by held-out likelihood: dictionaries from 1-D counts; rank and strength of the prior from rows."""
 
-from jointwise.selection.dictionaries import choose_dictionaries, choose_dictionary
-from jointwise.selection.prior import STRENGTHS, choose_atoms_and_strength
+from jointwise.selection.dictionaries import choose_dictionaries, choose_dictionary, good_dictionaries
+from jointwise.selection.search import RANKS, STRENGTHS, Choice, choose_model
 
-__all__ = ["STRENGTHS", "choose_atoms_and_strength", "choose_dictionaries", "choose_dictionary"]
+__all__ = [
+    "RANKS",
+    "STRENGTHS",
+    "Choice",
+    "choose_dictionaries",
+    "choose_dictionary",
+    "choose_model",
+    "good_dictionaries",
+]

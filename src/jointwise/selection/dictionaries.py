@@ -9,6 +9,7 @@ grow with rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import Exponential, Gamma, Gaussian, Laplace, LogNormal, StudentT
+from jointwise.likelihood import smoothing_rows
 from jointwise.solvers import mean_log_likelihood, simplex_weights
 from jointwise.variables import Kind, Schema, Variable
 
@@ -29,7 +31,9 @@ SELECTION_TOL, SELECTION_STEPS = 1e-3, 20
 TRACE = 1e-6
 # Numbers of locations on [q0.5%, q99.5%], with scales in units of their distance: well above 1 a mixture of neighbours
 # has no dents, and dents are what noise in the counts would be fitted with.
-GRIDS = ((17, 2.0), (25, 1.5), (25, 2.0), (37, 1.5), (49, 2.0))
+GRIDS = ((13, 1.0), (17, 1.5), (25, 1.5), (25, 2.0), (33, 2.0), (37, 1.5), (49, 2.0))
+# Candidates are as good as the best if their held-out likelihood is within so many standard errors of it.
+GOOD_ERRORS = 2.0
 SIZES = (9, 17, 33)
 # Narrow atoms that are added where rows of a component may need them.
 SHARP = 33
@@ -80,16 +84,42 @@ def choose_dictionaries(
         The smallest candidate within so many standard errors of the best is taken. A fit from pairs is spared noise by
         small dictionaries; one with a prior has less to fear and takes the best (zero).
     """
+    return tuple(
+        d if isinstance(d, Dictionary) else d.smallest_good(slack) for d in _given_or_scored(marginals, given, rng)
+    )
+
+
+def good_dictionaries(
+    marginals: Margins, given: Mapping[str, Dictionary], rng: np.random.Generator, n_models: int
+) -> tuple[tuple[Dictionary, ...], ...]:
+    """One dictionary per variable for each of several models: the best ones first, then others about as good.
+
+    Models that see a variable through different atoms err differently, and their average less than each.
+
+    Parameters
+    ----------
+    marginals : PairwiseMarginals or CodedRows
+    given : mapping of names to Dictionary
+        The same in every model.
+    rng : numpy.random.Generator
+    n_models : int
+    """
+    ranked = [[d] if isinstance(d, Dictionary) else d.good() for d in _given_or_scored(marginals, given, rng)]
+    return tuple(tuple(good[model % len(good)] for good in ranked) for model in range(n_models))
+
+
+def _given_or_scored(
+    marginals: Margins, given: Mapping[str, Dictionary], rng: np.random.Generator
+) -> Iterator[Dictionary | _Scored]:
     schema = marginals.schema
     for name in given:
         if name not in schema.names:
             raise unknown_name("variable in dictionaries:", name, schema.names)
-    return tuple(
-        _as_kind(variable, given[variable.name])
-        if variable.name in given
-        else choose_dictionary(variable, axis, marginals.marginal(n), rng, slack=slack)
-        for n, (variable, axis) in enumerate(zip(schema, marginals.axes, strict=True))
-    )
+    for n, (variable, axis) in enumerate(zip(schema, marginals.axes, strict=True)):
+        if variable.name in given:
+            yield _as_kind(variable, given[variable.name])
+        else:
+            yield _scored(variable, axis, marginals.marginal(n), rng)
 
 
 def sharpened(
@@ -107,6 +137,33 @@ def sharpened(
     )
 
 
+@dataclass(frozen=True)
+class _Scored:
+    """Candidates of a variable with their held-out likelihood on each fold; shape (candidates, folds)."""
+
+    candidates: list[Dictionary]
+    scores: FloatArray
+
+    def smallest_good(self, slack: float) -> Dictionary:
+        """The smallest candidate within ``slack`` standard errors of the best."""
+        sizes = [c.n_atoms for c in self.candidates]
+        good = as_good_as_best(self.scores, slack)
+        return self.candidates[min(good, key=sizes.__getitem__) if good else int(np.argmin(sizes))]
+
+    def good(self) -> list[Dictionary]:
+        """The candidates that are as good as the best, best first."""
+        good = as_good_as_best(self.scores, GOOD_ERRORS)
+        return [self.candidates[i] for i in good] or [self.smallest_good(0.0)]
+
+
+def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator) -> _Scored:
+    candidates = list(candidate_dictionaries(variable, axis, counts))
+    if len(candidates) == 1:
+        return _Scored(candidates, np.zeros((1, N_FOLDS)))
+    folds = split_counts(counts, N_FOLDS, rng)
+    return _Scored(candidates, np.stack([held_out(candidate.masses(axis), folds) for candidate in candidates]))
+
+
 def choose_dictionary(
     variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator, *, slack: float = 1.0
 ) -> Dictionary:
@@ -120,38 +177,31 @@ def choose_dictionary(
     rng : numpy.random.Generator
         Deals the counts to folds.
     """
-    candidates = list(candidate_dictionaries(variable, axis, counts))
-    if len(candidates) == 1:
-        return candidates[0]
-    folds = split_counts(counts, N_FOLDS, rng)
-    scores = np.stack([held_out(candidate.masses(axis), folds) for candidate in candidates])
-    return candidates[smallest_good(scores, [c.n_atoms for c in candidates], slack)]
+    return _scored(variable, axis, counts, rng).smallest_good(slack)
 
 
-def smallest_good(scores: FloatArray, sizes: Sequence[int], slack: float = 1.0) -> int:
-    """Position of the smallest candidate within ``slack`` standard errors of the best.
+def as_good_as_best(scores: FloatArray, slack: float) -> list[int]:
+    """Positions of the candidates within ``slack`` standard errors of the best, best first; none if none is finite.
 
     The error is that of the difference to the best over folds, which is far smaller than that of a score itself.
 
     Parameters
     ----------
     scores : array of shape (candidates, folds)
-    sizes : sequence of int
+    slack : float
 
     Examples
     --------
-    >>> smallest_good(np.array([[1.0, 1.2, 0.9], [1.1, 1.1, 1.0], [0.1, 0.1, 0.1]]), [7, 13, 4])
-    0
+    >>> as_good_as_best(np.array([[1.0, 1.2, 0.9], [1.1, 1.1, 1.0], [0.1, 0.1, 0.1]]), 1.0)
+    [1, 0]
     """
     usable = np.flatnonzero(np.isfinite(scores).all(axis=1))
     if not usable.size:
-        return int(np.argmin(sizes))
-    total = scores[usable].mean(axis=1)
-    best = int(np.argmax(total))
-    behind = scores[usable] - scores[usable[best]]
+        return []
+    ranked = usable[np.argsort(-scores[usable].mean(axis=1), kind="stable")]
+    behind = scores[ranked[0]] - scores[ranked]
     error = behind.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
-    good = np.flatnonzero(total >= total[best] - slack * error).tolist()
-    return int(usable[min(good, key=lambda i: (sizes[int(usable[i])], -total[i]))])
+    return [int(i) for i in ranked[behind.mean(axis=1) <= slack * error]]
 
 
 def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -> Iterator[Dictionary]:
@@ -299,7 +349,8 @@ def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
     A trace of every atom is mixed in: a bin that only the fold has met is then unlikely, not impossible.
     """
     training = folds.sum(axis=1, keepdims=True) - folds
-    weights = simplex_weights(masses, training, tol=SELECTION_TOL, max_steps=SELECTION_STEPS)
+    prior = smoothing_rows(folds.sum())
+    weights = simplex_weights(masses, training, prior=prior, tol=SELECTION_TOL, max_steps=SELECTION_STEPS)
     return mean_log_likelihood(masses, folds, (1 - TRACE) * weights + TRACE / len(weights))
 
 

@@ -113,10 +113,9 @@ def normalised(slices: Sequence[slice], point: FloatArray, fallback: FloatArray)
     if not point[0].any():
         point[0] = fallback[0]
     point[0] /= point[0].sum()
-    for rows in slices:
-        block = point[1:][rows]
-        sums = block.sum(axis=0)
-        empty = sums <= 0
-        block[:, empty] = fallback[1:][rows][:, empty]
-        block /= np.where(empty, 1.0, sums)
+    sums = np.add.reduceat(point[1:], [rows.start for rows in slices], axis=0)
+    for variable, component in zip(*np.nonzero(sums <= 0), strict=True):
+        point[1:][slices[variable], component] = fallback[1:][slices[variable], component]
+        sums[variable, component] = 1.0
+    point[1:] /= np.repeat(sums, [rows.stop - rows.start for rows in slices], axis=0)
     return point

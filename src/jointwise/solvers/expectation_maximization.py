@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from jointwise._typing import FloatArray
 
 
-def simplex_weights(masses: FloatArray, counts: FloatArray, *, tol: float = 1e-4, max_steps: int = 500) -> FloatArray:
+def simplex_weights(
+    masses: FloatArray, counts: FloatArray, *, prior: float = 0.0, tol: float = 1e-4, max_steps: int = 500
+) -> FloatArray:
     r"""Maximum-likelihood weights of a mixture of given atoms, from counts on bins.
 
     Maximises :math:`\frac1n \sum_i c_i \log \sum_l \bar D_{il} w_l` over the simplex by EM with a squared
     extrapolation, which is kept only where it does not lower the likelihood. The problem is concave, and the
-    largest entry of the gradient minus one bounds the distance to the optimum (in mean log-likelihood): that
-    is the stopping rule. The true distance is usually far smaller than the bound.
+    largest entry of the gradient minus its mean under the weights bounds the distance to the optimum (in mean
+    log-likelihood): that is the stopping rule. The true distance is usually far smaller than the bound.
+
+    A prior adds :math:`\frac{\alpha}{nL} \sum_l \log w_l`. Without one the optimum puts all weight on few atoms,
+    which follow the noise of the counts.
 
     Parameters
     ----------
@@ -31,6 +36,8 @@ def simplex_weights(masses: FloatArray, counts: FloatArray, *, tol: float = 1e-4
     counts : array of shape (I,) or (I, K)
         Counts or masses of bins, one column for each of K data sets solved side by side. Bins that no atom
         reaches are ignored, and a data set without counts gets uniform weights.
+    prior : float
+        Number of rows alpha, spread evenly over the atoms, that are taken to have been seen before.
     tol : float
         The mean log-likelihood is within `tol` of the largest possible, in nats, unless steps run out.
     max_steps : int
@@ -53,16 +60,17 @@ def simplex_weights(masses: FloatArray, counts: FloatArray, *, tol: float = 1e-4
     weights = np.full((masses.shape[1], shares.shape[1]), 1.0 / masses.shape[1])
     live = np.flatnonzero(totals > 0)
     shares = shares[:, live]
-    state = _updated(masses, shares, weights[:, live])
+    each = prior / len(weights) / totals[live]
+    state = _updated(masses, shares, each, weights[:, live])
     for _ in range(max_steps):
         unfinished = state.gap > tol
         if not unfinished.all():
             weights[:, live] = state.weights
-            live, shares = live[unfinished], shares[:, unfinished]
+            live, shares, each = live[unfinished], shares[:, unfinished], each[unfinished]
             state = _WeightState(*(array[..., unfinished] for array in state))
         if not live.size:
             break
-        state = _weight_step(masses, shares, state)
+        state = _weight_step(masses, shares, each, state)
     weights[:, live] = state.weights
     return weights.reshape(-1, *counts.shape[1:])
 
@@ -71,25 +79,29 @@ class _WeightState(NamedTuple):
     """Weights of K mixtures, what they reach, and where an EM update would lead."""
 
     weights: FloatArray  # (L, K)
-    log_likelihood: FloatArray  # (K,), mean over rows
+    log_posterior: FloatArray  # (K,), per row
     update: FloatArray  # (L, K)
     gap: FloatArray  # (K,)
 
 
-def _updated(masses: FloatArray, shares: FloatArray, weights: FloatArray) -> _WeightState:
+def _updated(masses: FloatArray, shares: FloatArray, prior: FloatArray, weights: FloatArray) -> _WeightState:
+    """One EM update of K mixtures; ``prior`` is what each atom was seen before, per row; shape (K,)."""
     model = np.maximum(masses @ weights, LEAST_MASS)
-    gradient = masses.T @ (shares / model)
-    update = weights * gradient
-    log_likelihood = np.einsum("ik,ik->k", shares, np.log(model))
-    return _WeightState(weights, log_likelihood, update / update.sum(axis=0), gradient.max(axis=0) - 1.0)
+    pull = masses.T @ (shares / model)
+    update = weights * pull + prior
+    floored = np.maximum(weights, LEAST_MASS)
+    log_posterior = np.einsum("ik,ik->k", shares, np.log(model))
+    log_posterior += prior * np.log(floored).sum(axis=0)
+    total = update.sum(axis=0)
+    return _WeightState(weights, log_posterior, update / total, (pull + prior / floored).max(axis=0) - total)
 
 
-def _weight_step(masses: FloatArray, shares: FloatArray, state: _WeightState) -> _WeightState:
+def _weight_step(masses: FloatArray, shares: FloatArray, prior: FloatArray, state: _WeightState) -> _WeightState:
     """Extrapolate through two updates; where that is worse than the first update, take the first update."""
-    plain = _updated(masses, shares, state.update)
+    plain = _updated(masses, shares, prior, state.update)
     leap = extrapolate(state.weights, state.update, plain.update)
-    leaped = _updated(masses, shares, leap / leap.sum(axis=0))
-    better = leaped.log_likelihood >= plain.log_likelihood
+    leaped = _updated(masses, shares, prior, leap / leap.sum(axis=0))
+    better = leaped.log_posterior >= plain.log_posterior
     return _WeightState(*(np.where(better, new, old) for new, old in zip(leaped, plain, strict=True)))
 
 

@@ -14,19 +14,26 @@ from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, normalised
 from jointwise.solvers.problem import stacked_slices
 
 
-class _Counts(Protocol):
+class PosteriorSums(Protocol):
+    """What a pass over rows gives: counts of bins and components, their totals, and the log-likelihood."""
+
     @property
-    def counts(self) -> FloatArray: ...
+    def counts(self) -> FloatArray:
+        """Posteriors summed over the rows of each bin; shape (sum I, F)."""
+
     @property
-    def totals(self) -> FloatArray: ...
+    def totals(self) -> FloatArray:
+        """Posteriors summed over all rows; shape (F,)."""
+
     @property
-    def log_likelihood(self) -> float: ...
+    def log_likelihood(self) -> float:
+        """Summed over rows, relative to the margins."""
 
 
 class RowPass(Protocol):
     """Coded rows that can sum posteriors: any engine."""
 
-    def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> _Counts:
+    def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorSums:
         """Return posterior counts, totals and log-likelihood for factors of bins and mixing weights."""
         ...
 
@@ -94,20 +101,24 @@ class LikelihoodProblem:
 
         The objective is the negative log-posterior per row, less that of independence.
         """
-        weights, coefficients = point[0], point[1:]
-        conditionals = self.conditionals(coefficients)
-        # relative to the margins the factors are near one, and products over many variables stay in range
-        found = self.rows.posterior_counts(conditionals / self.bin_margins[:, None], weights)
+        coefficients = point[1:]
+        conditionals, found = self.posterior(point)
         quotient = found.counts / conditionals
         update = np.empty_like(point)
         update[0] = found.totals
         for d, atoms, bins in zip(self.masses, self.slices, self.bin_slices, strict=True):
             update[1:][atoms] = coefficients[atoms] * (d.T @ quotient[bins])
         update[1:] += self.prior[:, None]
-        log_posterior = found.log_likelihood - self._divergence(coefficients)
+        log_posterior = found.log_likelihood - self.divergence(coefficients)
         return -log_posterior / self.n_rows, normalised(self.slices, update, point)
 
-    def _divergence(self, coefficients: FloatArray) -> float:
+    def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorSums]:
+        """Return the conditionals at a point, shape (sum I, F), and the posterior counts of a pass over the rows."""
+        conditionals = self.conditionals(point[1:])
+        # relative to the margins the factors are near one, and products over many variables stay in range
+        return conditionals, self.rows.posterior_counts(conditionals / self.bin_margins[:, None], point[0])
+
+    def divergence(self, coefficients: FloatArray) -> float:
         """The prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
         used = self.prior > 0
         logs = np.log(np.maximum(coefficients[used], LEAST_MASS))

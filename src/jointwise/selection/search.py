@@ -1,0 +1,200 @@
+"""Dictionaries, number of components and strength of the prior, by held-out likelihood of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from jointwise.dictionary import Dictionary
+from jointwise.learning import Learned, learn_atoms
+from jointwise.likelihood import held_out_gain, likelihood_problem
+from jointwise.marginals.coded import CodedRows
+from jointwise.selection.dictionaries import good_dictionaries, sharpened, split_counts
+from jointwise.solvers import LikelihoodProblem, PosteriorEM, solve, start_around
+
+# What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
+RANKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+FIRST_STRENGTH, FIRST_RANK = 3.0, 8
+# A component needs more rows than this to be told from noise.
+ROWS_PER_COMPONENT = 5
+# Nats per row for which it is worth to go on.
+LEAST_GAIN = 1e-4
+# How thoroughly: on so many rows, a table under `SMALL_TABLE` rows three times over.
+SEARCH_ROWS, SMALL_TABLE = 20_000, 4_000
+SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
+# Learned atoms overfit smaller tables.
+LEARNING_ROWS = 2_000
+# Larger tables bear more components: their number grows with this power of the rows.
+GROWTH = 0.3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to fit.
+
+    Parameters
+    ----------
+    models : tuple of tuples of Dictionary
+        One dictionary per variable for each of the models to be averaged.
+    n_components : int
+        Number of components of each model at its start.
+    beta : float
+        Strength of the prior.
+    learn_dictionary : bool
+        Whether to learn locations and scales of the atoms too.
+    held_out : float, optional
+        Mean log-likelihood of the bins of held-out rows; None where nothing was left to choose.
+    independence : float, optional
+        The same if the columns were independent.
+    """
+
+    models: tuple[tuple[Dictionary, ...], ...]
+    n_components: int
+    beta: float
+    learn_dictionary: bool = False
+    held_out: float | None = None
+    independence: float | None = None
+
+
+def choose_model(
+    rows: CodedRows,
+    given: Mapping[str, Dictionary],
+    rng: np.random.Generator,
+    *,
+    n_models: int,
+    ranks: Sequence[int] = RANKS,
+    strengths: Sequence[float] = STRENGTHS,
+    learn_dictionary: bool | Literal["auto"] = "auto",
+) -> Choice:
+    """Dictionaries, number of components and strength of the prior, by held-out likelihood of rows.
+
+    Dictionaries come from the margins, as they are or with narrow atoms added. Number and strength are found uphill
+    from the middle of their ladders, on the first model's dictionaries: weak dependence wants few components and a
+    strong prior, strong dependence the opposite and narrow atoms. One component is independence.
+
+    Parameters
+    ----------
+    rows : CodedRows
+        In canonical order, for a choice that does not depend on the order of rows.
+    given : mapping of names to Dictionary
+        Dictionaries that are not to be chosen.
+    rng : numpy.random.Generator
+        Deals rows to folds and draws starts.
+    n_models : int
+        Number of models to be averaged.
+    ranks, strengths : sequences of numbers
+        The ladders, rising; a single rung where the value is given.
+    learn_dictionary : bool or "auto"
+        "auto" is where held-out rows gain, of tables with at least `LEARNING_ROWS`.
+    """
+    models = good_dictionaries(rows, given, rng, n_models)
+    sharp = tuple(sharpened(rows, given, model) for model in models)
+    options = [models, sharp] if any(a is not b for a, b in zip(models[0], sharp[0], strict=True)) else [models]
+    may_learn = learn_dictionary == "auto" and len(rows.codes) >= LEARNING_ROWS
+    if len(rows.axes) == 1 or (len(options) * len(ranks) * len(strengths) == 1 and not may_learn):
+        return Choice(models, ranks[0], strengths[0], learn_dictionary is True)
+    folds = _row_folds(rows, rng)
+    if not folds:  # one row
+        return Choice(models, ranks[0], strengths[-1])
+    seed = int(rng.integers(2**32))
+    searches = [_Search(folds, option[0], ranks, strengths, seed) for option in options]
+    found: list[tuple[float, int, float]] = []
+    for search in searches:  # each begins where the one before has ended
+        found.append(search.climb(*found[-1][1:] if found else (FIRST_RANK, FIRST_STRENGTH)))
+    best = int(np.argmax([score for score, _, _ in found]))
+    score, rank, beta = found[best]
+    learn = learn_dictionary is True
+    if may_learn and rank > 1:
+        learned = searches[best].held_out(rank, beta, learn=True)
+        learn, score = learned > score, max(learned, score)
+    if len(ranks) > 1 and rank > 1 and len(rows.codes) > SEARCH_ROWS:
+        rank = min(round(rank * (len(rows.codes) / SEARCH_ROWS) ** GROWTH), max(ranks))
+    return Choice(options[best], rank, beta, learn, score, searches[best].independence)
+
+
+class _Search:
+    """Held-out log-likelihood over numbers of components and strengths of the prior, each computed at most once."""
+
+    def __init__(
+        self,
+        folds: list[tuple[CodedRows, CodedRows]],
+        dictionaries: Sequence[Dictionary],
+        ranks: Sequence[int],
+        strengths: Sequence[float],
+        seed: int,
+    ) -> None:
+        self._dictionaries = tuple(dictionaries)
+        self._folds = [(part, likelihood_problem(rest, dictionaries, 0.0)) for part, rest in folds]
+        self._n_rows = sum(part.n_rows for part, _ in folds)
+        most = max(min(rest.n_rows for _, rest in folds) / ROWS_PER_COMPONENT, 1)
+        self._ranks = [rank for rank in ranks if rank <= most] or [min(ranks)]
+        self._strengths = strengths
+        self._seed = seed
+        self._scores: dict[tuple[int, int], float] = {}
+        self.independence = sum(_margins(part, problem) for part, problem in self._folds) / self._n_rows
+
+    def climb(self, rank: int, strength: float) -> tuple[float, int, float]:
+        """Return the highest score found uphill from a place, with its number of components and strength."""
+        at = _position(self._ranks, rank), _position(self._strengths, strength)
+        while True:
+            best = max(((at[0], at[1] + 1), (at[0], at[1] - 1)), key=self._score)
+            if not self._gains(best, at):
+                best = max(((at[0] + 1, at[1]), (at[0] - 1, at[1])), key=self._score)
+            if not self._gains(best, at):
+                break
+            at = best
+        if self._ranks[0] == 1 and not self._gains(at, (0, at[1])):
+            at = 0, at[1]
+        return self._score(at), self._ranks[at[0]], self._strengths[at[1]]
+
+    def _gains(self, new: tuple[int, int], old: tuple[int, int]) -> bool:
+        return self._score(new) > self._score(old) + LEAST_GAIN
+
+    def _score(self, at: tuple[int, int]) -> float:
+        rank, strength = at
+        if not (0 <= rank < len(self._ranks) and 0 <= strength < len(self._strengths)):
+            return -np.inf
+        if self._ranks[rank] == 1:
+            return self.independence
+        if at not in self._scores:
+            self._scores[at] = self.held_out(self._ranks[rank], self._strengths[strength])
+        return self._scores[at]
+
+    def held_out(self, rank: int, strength: float, *, learn: bool = False) -> float:
+        """Mean log-likelihood of the bins of held-out rows, after short runs on the others."""
+        total = 0.0
+        for k, (part, rest) in enumerate(self._folds):
+            problem = replace(rest, beta=strength)
+            start = start_around(problem.margins, rank, np.random.default_rng(self._seed + k))
+            solution = solve(PosteriorEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS)
+            fitted = Learned(self._dictionaries, problem, solution.value)
+            if learn:
+                fitted = learn_atoms(fitted, part.axes, tol=SEARCH_TOL)
+            total += held_out_gain(fitted.problem, fitted.factors, part) + _margins(part, fitted.problem)
+        return total / self._n_rows
+
+
+def _position(ladder: Sequence[float], value: float) -> int:
+    """Position of the rung nearest to a value."""
+    return int(np.argmin([abs(rung - value) for rung in ladder]))
+
+
+def _row_folds(rows: CodedRows, rng: np.random.Generator) -> list[tuple[CodedRows, CodedRows]]:
+    """Pairs of held-out and training rows: one of three parts each for small tables, one quarter for large ones."""
+    if len(rows.codes) > SEARCH_ROWS:
+        rows = rows.take(np.sort(rng.choice(len(rows.codes), SEARCH_ROWS, replace=False)))
+    weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
+    small = len(rows.codes) < SMALL_TABLE
+    parts = split_counts(weights, 3 if small else 4, rng).T
+    folds = [(rows.with_weights(p), rows.with_weights(weights - p)) for p in (parts if small else parts[:1])]
+    return [(part, rest) for part, rest in folds if len(part.codes) and len(rest.codes)]
+
+
+def _margins(part: CodedRows, problem: LikelihoodProblem) -> float:
+    """Log-likelihood of the bins of ``part`` if the columns were independent."""
+    counts = np.concatenate([part.marginal(n) for n in range(len(part.axes))])
+    return float(counts @ np.log(problem.bin_margins))
