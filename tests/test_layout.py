@@ -33,6 +33,10 @@ ALLOWED: dict[str, set[str]] = {
         "variables", "tables", "axes", "dictionary", "marginals", "solvers", "joint", "fitting", "likelihood",
         "selection",
     },
+    "relatives": {
+        "variables", "tables", "axes", "families", "dictionary", "engines", "marginals", "solvers", "joint",
+        "selection", "estimators",
+    },
     "datasets": {"variables", "families", "dictionary", "joint"},
 }  # fmt: skip
 
@@ -46,6 +50,7 @@ PACKAGES: dict[str, set[str]] = {
     "solvers": {"scipy"},
     "joint": {"scipy"},
     "estimators": {"sklearn"},
+    "relatives": {"scipy", "sklearn"},
 }
 # Imported inside a function only, and only when asked for.
 OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich"}
