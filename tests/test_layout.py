@@ -33,9 +33,10 @@ ALLOWED: dict[str, set[str]] = {
         "variables", "tables", "axes", "dictionary", "marginals", "solvers", "joint", "fitting", "likelihood",
         "selection",
     },
+    "metrics": {"variables", "dictionary", "joint"},
     "relatives": {
         "variables", "tables", "axes", "families", "dictionary", "engines", "marginals", "solvers", "joint",
-        "selection", "estimators",
+        "selection", "estimators", "metrics",
     },
     "datasets": {"variables", "families", "dictionary", "joint"},
 }  # fmt: skip

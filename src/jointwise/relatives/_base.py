@@ -21,6 +21,8 @@ from jointwise.tables import encode
 from jointwise.variables import Kind, Schema
 
 DISCRETE = frozenset({Kind.INTEGER, Kind.CATEGORICAL})
+NUMBERS = frozenset({Kind.CONTINUOUS, Kind.INTEGER})
+NUMBERS_ADVICE = "Code its categories as numbers if their order means something, or use JUPAD."
 SEEDS = int | np.random.RandomState | None
 
 
