@@ -9,10 +9,19 @@ is a record of settings, and `solve` runs it. Which to pick:
   published, least squares on pair masses.
 
 `random_start` and `split_starts` give factors to start from.
+
+A `CoupledProblem` holds the masses of any subsets of variables, such as triples, for factors without atoms:
+
+- `CoupledADMM`: least squares, each block by `SimplexADMM`;
+- `CoupledMirrorDescent`: Kullback-Leibler divergence, each block by exponentiated gradient (`descend`).
+
+`random_factors` gives a start for both.
 """
 
+from jointwise.solvers.admm import SimplexADMM, Split
 from jointwise.solvers.alternating import AlternatingMirrorDescent
 from jointwise.solvers.base import Solution, Solver, Status, solve
+from jointwise.solvers.coupled import CoupledADMM, CoupledMirrorDescent, CoupledProblem, random_factors
 from jointwise.solvers.expectation_maximization import (
     PairwiseEM,
     marginal_coefficients,
@@ -25,8 +34,10 @@ from jointwise.solvers.expectation_maximization import (
 from jointwise.solvers.likelihood import LikelihoodProblem, PosteriorEM
 from jointwise.solvers.mirror_descent import MirrorDescentPairs
 from jointwise.solvers.problem import Factors, PairwiseProblem
+from jointwise.solvers.simplex import StepRule, descend, project_on_simplex
 from jointwise.solvers.successive_projection import (
     nonnegative_least_squares,
+    split_factors,
     split_start,
     split_starts,
     successive_projection,
@@ -34,22 +45,32 @@ from jointwise.solvers.successive_projection import (
 
 __all__ = [
     "AlternatingMirrorDescent",
+    "CoupledADMM",
+    "CoupledMirrorDescent",
+    "CoupledProblem",
     "Factors",
     "LikelihoodProblem",
     "MirrorDescentPairs",
     "PairwiseEM",
     "PairwiseProblem",
     "PosteriorEM",
+    "SimplexADMM",
     "Solution",
     "Solver",
+    "Split",
     "Status",
+    "StepRule",
+    "descend",
     "marginal_coefficients",
     "mean_log_likelihood",
     "nonnegative_least_squares",
     "pairwise_divergence",
+    "project_on_simplex",
+    "random_factors",
     "random_start",
     "simplex_weights",
     "solve",
+    "split_factors",
     "split_start",
     "split_starts",
     "start_around",
