@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": {"variables", "dictionary", "joint"},
     "relatives": {
         "variables", "tables", "axes", "families", "dictionary", "engines", "marginals", "solvers", "joint",
-        "selection", "estimators", "metrics",
+        "fitting", "selection", "estimators", "metrics",
     },
     "datasets": {"variables", "families", "dictionary", "joint"},
 }  # fmt: skip

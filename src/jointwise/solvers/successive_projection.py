@@ -193,14 +193,23 @@ def split_starts(
     if n_splits < 1:
         raise InputError(f"n_splits must be one or more, not {n_splits}.")
     marginals = marginal_coefficients(problem)
-    splits = dict.fromkeys(_even_split(problem.sizes, rng.permutation(problem.n_variables)) for _ in range(n_splits))
+    splits = even_splits(problem.sizes, n_splits, rng)
     found = [_split_factors(problem, pair_coefficients, rank, groups, rng, marginals) for groups in splits]
-    starts = [_mixed(factors, marginals) for factors in found]
-    errors = np.array([problem.squared_error(start) for start in starts])
+    return best_split(problem, [_mixed(factors, marginals) for factors in found])
+
+
+def best_split(problem: PairwiseProblem, found: Sequence[Factors]) -> Solution[Factors]:
+    """Factors of lowest squared error among those of several splits."""
+    errors = np.array([problem.squared_error(factors) for factors in found])
     history = np.minimum.accumulate(errors)
     history.setflags(write=False)
-    message = f"The best of {len(starts)} splits was kept."
-    return Solution(starts[int(np.argmin(errors))], Status.CONVERGED, message, history, len(starts) - 1)
+    message = f"The best of {len(found)} splits was kept."
+    return Solution(found[int(np.argmin(errors))], Status.CONVERGED, message, history, len(found) - 1)
+
+
+def even_splits(sizes: Sequence[int], n_splits: int, rng: np.random.Generator) -> list[Groups]:
+    """At most `n_splits` different splits, each as even in atoms as the sizes allow."""
+    return list(dict.fromkeys(_even_split(sizes, rng.permutation(len(sizes))) for _ in range(n_splits)))
 
 
 def largest_rank(sizes: Sequence[int]) -> int:
