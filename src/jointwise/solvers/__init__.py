@@ -16,11 +16,23 @@ A `CoupledProblem` holds the masses of any subsets of variables, such as triples
 - `CoupledMirrorDescent`: Kullback-Leibler divergence, each block by exponentiated gradient (`descend`).
 
 `random_factors` gives a start for both.
+
+A `ProjectionProblem` holds the masses of integer projections of states, solved by `ProjectionEM`; `project` makes exact
+ones from a known joint. A `CharacteristicProblem` holds characteristic functions of triples, solved by
+`CharacteristicALS`.
 """
 
 from jointwise.solvers.admm import SimplexADMM, Split
 from jointwise.solvers.alternating import AlternatingMirrorDescent
 from jointwise.solvers.base import Solution, Solver, Status, solve
+from jointwise.solvers.characteristic import (
+    CharacteristicALS,
+    CharacteristicFactors,
+    CharacteristicProblem,
+    empirical_characteristic,
+    frequencies,
+    random_characteristic,
+)
 from jointwise.solvers.coupled import CoupledADMM, CoupledMirrorDescent, CoupledProblem, random_factors
 from jointwise.solvers.expectation_maximization import (
     PairwiseEM,
@@ -34,6 +46,7 @@ from jointwise.solvers.expectation_maximization import (
 from jointwise.solvers.likelihood import LikelihoodProblem, PosteriorEM
 from jointwise.solvers.mirror_descent import MirrorDescentPairs
 from jointwise.solvers.problem import Factors, PairwiseProblem
+from jointwise.solvers.projections import ProjectionEM, ProjectionProblem, cycle, project
 from jointwise.solvers.simplex import StepRule, descend, project_on_simplex
 from jointwise.solvers.successive_projection import (
     nonnegative_least_squares,
@@ -45,6 +58,9 @@ from jointwise.solvers.successive_projection import (
 
 __all__ = [
     "AlternatingMirrorDescent",
+    "CharacteristicALS",
+    "CharacteristicFactors",
+    "CharacteristicProblem",
     "CoupledADMM",
     "CoupledMirrorDescent",
     "CoupledProblem",
@@ -54,18 +70,25 @@ __all__ = [
     "PairwiseEM",
     "PairwiseProblem",
     "PosteriorEM",
+    "ProjectionEM",
+    "ProjectionProblem",
     "SimplexADMM",
     "Solution",
     "Solver",
     "Split",
     "Status",
     "StepRule",
+    "cycle",
     "descend",
+    "empirical_characteristic",
+    "frequencies",
     "marginal_coefficients",
     "mean_log_likelihood",
     "nonnegative_least_squares",
     "pairwise_divergence",
+    "project",
     "project_on_simplex",
+    "random_characteristic",
     "random_factors",
     "random_start",
     "simplex_weights",
