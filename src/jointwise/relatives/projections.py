@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from typing import Any, Literal, Self
@@ -18,11 +19,13 @@ from jointwise.marginals import Profile
 from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
 from jointwise.relatives._states import state_axes, state_density
 from jointwise.relatives._triples import record
-from jointwise.solvers import ProjectionEM, ProjectionProblem, cycle, solve, start_around
+from jointwise.solvers import ProjectionEM, ProjectionProblem, ProjectionScoring, cycle, solve, start_around
 from jointwise.variables import Kind, Schema, Variable
 
 # Subsets of variables are all used where there are no more than this many of them per variable.
 SUBSETS_PER_VARIABLE, LEAST_SUBSETS = 10, 20
+# Scoring steps at the end, where their derivatives are no more than this many numbers: elsewhere they cost too much.
+SCORING_STEPS, MOST_DERIVATIVES = 20, 2**22
 # Numbers that one pass holds at once, half a gigabyte of them.
 MOST_NUMBERS = 2**26
 
@@ -40,8 +43,9 @@ class ProjectionPMF(JointRelative):
 
     From the reference comes the idea: a joint of low rank, recovered from one-way marginals of random projections
     as in tomography. The rest is ours: sparse projections with integer coefficients, so that the masses need no
-    interpolation; the composite likelihood of the projections as the objective; and accelerated EM on it, see
-    :class:`jointwise.solvers.ProjectionEM`.
+    interpolation; the composite likelihood of the projections as the objective; accelerated EM on it from several
+    starts (:class:`jointwise.solvers.ProjectionEM`); and a few scoring steps at the end, which find the last digits
+    where masses are exact (:class:`jointwise.solvers.ProjectionScoring`; left out on large problems).
 
     Parameters
     ----------
@@ -74,7 +78,7 @@ class ProjectionPMF(JointRelative):
     objective_ : float
         Mean over projections of KL(observed || fitted).
     n_iter_ : int
-        Steps of the start that was kept.
+        EM steps of the start that was kept.
     converged_ : bool
         Whether that start met its tolerance.
 
@@ -157,7 +161,7 @@ class ProjectionPMF(JointRelative):
         >>> from jointwise.solvers import project
         >>> joint = np.einsum("r,ir,jr,kr->ijk", [0.4, 0.6], *[[[0.9, 0.3], [0.1, 0.7]]] * 3)
         >>> vectors = [[1, 2, 3], [2, 1, -1]]
-        >>> model = ProjectionPMF(2, tol=1e-12, random_state=0)
+        >>> model = ProjectionPMF(2, random_state=0)
         >>> model = model.fit_projections(vectors, project(joint, np.array(vectors)), joint.shape)
         >>> bool(abs(model.density_.probability({"x0": 1, "x1": 1}) - joint[1, 1].sum()) < 1e-6)
         True
@@ -241,6 +245,9 @@ class ProjectionPMF(JointRelative):
         starts = [start_around(margins, self.n_components, rng) for _ in range(self.n_init)]
         runs = [solve(ProjectionEM(start, tol=self.tol), problem, max_steps=self.max_iter) for start in starts]
         best = min(runs, key=lambda run: float(run.history[-1]))
+        if problem.masses.size * (1 + sum(problem.sizes)) * self.n_components <= MOST_DERIVATIVES:
+            last = solve(ProjectionScoring(best.value), problem, max_steps=SCORING_STEPS)
+            best = replace(best, value=last.value, history=np.append(best.history, last.history[1:]))
         self.density_ = state_density(schema, axes, best.value)
         self.vectors_ = problem.vectors
         record(self, best)

@@ -17,9 +17,10 @@ A `CoupledProblem` holds the masses of any subsets of variables, such as triples
 
 `random_factors` gives a start for both.
 
-A `ProjectionProblem` holds the masses of integer projections of states, solved by `ProjectionEM`; `project` makes exact
-ones from a known joint. A `CharacteristicProblem` holds characteristic functions of triples, solved by
-`CharacteristicALS`.
+A `ProjectionProblem` holds the masses of integer projections of states, solved by `ProjectionEM`, its last digits by
+`ProjectionScoring`; `project` makes exact ones from a known joint.
+
+A `CharacteristicProblem` holds characteristic functions of triples, solved by `CharacteristicALS`.
 """
 
 from jointwise.solvers.admm import SimplexADMM, Split
@@ -46,6 +47,7 @@ from jointwise.solvers.expectation_maximization import (
 from jointwise.solvers.likelihood import LikelihoodProblem, PosteriorEM
 from jointwise.solvers.mirror_descent import MirrorDescentPairs
 from jointwise.solvers.problem import Factors, PairwiseProblem
+from jointwise.solvers.projection_scoring import ProjectionScoring
 from jointwise.solvers.projections import ProjectionEM, ProjectionProblem, cycle, project
 from jointwise.solvers.simplex import StepRule, descend, project_on_simplex
 from jointwise.solvers.successive_projection import (
@@ -72,6 +74,7 @@ __all__ = [
     "PosteriorEM",
     "ProjectionEM",
     "ProjectionProblem",
+    "ProjectionScoring",
     "SimplexADMM",
     "Solution",
     "Solver",

@@ -190,7 +190,7 @@ class ProjectionEM(AcceleratedEM[ProjectionProblem]):
         forward = _chain(problem.terms, factors, _start(problem, point[0]))
         model = np.maximum(forward[-1].sum(axis=-1), LEAST_MASS)
         shares = problem.scaled_shares[:, None]
-        objective = float(np.sum(shares * _divergence(problem.masses, model)))
+        objective = _divergence(problem, model)
         ratio = shares * problem.masses / model
         gathered = _gathered(problem.terms, factors, forward, ratio)
         update = point.copy()
@@ -200,13 +200,35 @@ class ProjectionEM(AcceleratedEM[ProjectionProblem]):
         return objective, normalised(problem.slices, update, point)
 
 
-def _divergence(masses: FloatArray, model: FloatArray) -> FloatArray:
-    """Terms h log(h / p) - h + p of KL(h || p), none negative.
+def model_masses(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
+    """Masses (M, L) of the projections at a point: weights in the first row, then all A_n stacked."""
+    factors = _padded([point[1:][rows] for rows in problem.slices])
+    forward = _chain(problem.terms, factors, _start(problem, point[0]))
+    return np.asarray(np.maximum(forward[-1].sum(axis=-1), LEAST_MASS))
+
+
+def divergence(problem: ProjectionProblem, point: FloatArray) -> float:
+    """Mean over projections, by share, of KL(masses || model) at a point."""
+    return _divergence(problem, model_masses(problem, point))
+
+
+def leave_one_out(problem: ProjectionProblem, point: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+    """Masses given each component (M, L, F), and those times the weights without one term, for each term in turn."""
+    factors = _padded([point[1:][rows] for rows in problem.slices])
+    whole = _chain(problem.terms, factors, _start(problem, np.ones_like(point[0])))[-1]
+    start = _start(problem, point[0])
+    others = [[other for other in problem.terms if other is not term] for term in problem.terms]
+    return whole, [_chain(rest, factors, start)[-1] for rest in others]
+
+
+def _divergence(problem: ProjectionProblem, model: FloatArray) -> float:
+    """Sum of the terms s (h log(h / p) - h + p), none negative.
 
     Written with h / p - 1, so that near the optimum they keep their digits down to about 1e-30.
     """
-    excess = (masses - model) / model
-    return np.asarray(model * (xlog1py(masses / model, excess) - excess))
+    excess = (problem.masses - model) / model
+    terms = model * (xlog1py(problem.masses / model, excess) - excess)
+    return float(np.sum(problem.scaled_shares[:, None] * terms))
 
 
 def _start(problem: ProjectionProblem, weights: FloatArray) -> FloatArray:
