@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import accuracy, blocks, counts, stages
+from benchmarks import accuracy, blocks, counts, relatives, stages
 from benchmarks.report import publish
 
 BENCHMARKS = {
     "accuracy": accuracy.run,
+    "relatives": relatives.run,
     "stages": stages.run,
     "counts": counts.run,
     "blocks": blocks.run,

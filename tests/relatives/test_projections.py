@@ -249,6 +249,12 @@ def test_random_vectors_are_sparse_bounded_and_take_turns(n_variables, n_project
     assert turns.max() - turns.min() <= 1
 
 
+def test_subsets_of_many_variables_are_drawn_one_by_one():
+    vectors = random_vectors(200, 50, 3, 4, np.random.default_rng(0))
+    assert ((vectors != 0).sum(axis=1) == 3).all()
+    assert len(np.unique(vectors != 0, axis=0)) == 50
+
+
 # ---- wrong use ---------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -204,11 +205,10 @@ class GaussianMixtureDensity(Relative):
     def sample(self, n_samples: int = 1, random_state: SEEDS = None) -> Any:
         """Draw rows from the fitted density, in the frame type that was fitted; integers are rounded."""
         check_is_fitted(self, "schema_")
-        mixture = self.mixture_
-        if n_samples == 0:
+        if n_samples == 0:  # scikit-learn draws one row or more
             return decode(np.empty((0, len(self.schema_))), self.schema_)
         rng = check_random_state(random_state)
-        mixture.set_params(random_state=rng)
+        mixture = copy(self.mixture_).set_params(random_state=rng)
         return decode(rng.permutation(mixture.sample(n_samples)[0]), self.schema_)
 
 

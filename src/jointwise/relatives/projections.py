@@ -24,9 +24,11 @@ from jointwise.variables import Kind, Schema, Variable
 
 # Subsets of variables are all used where there are no more than this many of them per variable.
 SUBSETS_PER_VARIABLE, LEAST_SUBSETS = 10, 20
+# Beyond this many subsets they are drawn one by one, not dealt from a list of all.
+MOST_SUBSETS = 100_000
 # Scoring steps at the end, where their derivatives are no more than this many numbers: elsewhere they cost too much.
 SCORING_STEPS, MOST_DERIVATIVES = 20, 2**22
-# Numbers that one pass holds at once, half a gigabyte of them.
+# Numbers that a pass holds at once, half a gigabyte of them.
 MOST_NUMBERS = 2**26
 
 
@@ -90,9 +92,9 @@ class ProjectionPMF(JointRelative):
     marginal of the triple. Marginals of all triples determine a low-rank joint in general (Kargas, Sidiropoulos
     & Fu 2018), those of pairs do not without further assumptions. Smaller coefficients let cells share values:
     fewer numbers to store and to estimate, each seen more often, but fewer equations. Coefficients up to 2 I
-    keep some 40% of the equations of a triple of 5 states and lost about a tenth in accuracy beside whole triples in
-    trials; projections of all columns at once, which look more like tomography, lost far more in their long
-    sums. A rank with more free numbers than there are equations is refused.
+    keep some 40% of the equations of a triple of 5 states, and in trials the error was about a tenth above that of
+    coefficients up to I^2; projections of all columns at once, which look more like tomography, lost far more in
+    their long sums. A rank with more free numbers than there are equations is refused.
 
     Rows in which a column of a projection is missing are left out of that projection only.
 
@@ -220,7 +222,9 @@ class ProjectionPMF(JointRelative):
         alone = [schema.names[n] for n in np.flatnonzero(~vectors.any(axis=0))]
         if alone:
             raise InputError(f"No projection holds columns {listed(alone)}: raise n_projections (now {n_projections}).")
-        numbers = len(vectors) * cycle(sizes, vectors) * self.n_components
+        # masses given each component, and where each state of each term leads, forward and backward
+        held = max(self.n_components, 2 * self.n_terms * max(sizes))
+        numbers = len(vectors) * cycle(sizes, vectors) * held
         if numbers > MOST_NUMBERS:
             raise InputError(
                 f"{len(vectors)} projections with coefficients up to {largest} and up to {max(sizes)} states are too "
@@ -267,9 +271,12 @@ def random_vectors(
         Their absolute values are uniform on 1 to this, their signs random.
     rng : numpy.random.Generator
     """
-    subsets = np.array(list(combinations(range(n_variables), n_terms)))
-    order = np.concatenate([rng.permutation(len(subsets)) for _ in range(-(-n_projections // len(subsets)))])
-    chosen = subsets[order[:n_projections]]
+    if comb(n_variables, n_terms) <= MOST_SUBSETS:
+        subsets = np.array(list(combinations(range(n_variables), n_terms)))
+        order = np.concatenate([rng.permutation(len(subsets)) for _ in range(-(-n_projections // len(subsets)))])
+        chosen = subsets[order[:n_projections]]
+    else:  # so many that none is likely to come twice
+        chosen = np.array([rng.choice(n_variables, n_terms, replace=False) for _ in range(n_projections)])
     drawn = rng.integers(1, largest + 1, chosen.shape) * rng.choice([-1, 1], chosen.shape)
     vectors = np.zeros((n_projections, n_variables), dtype=np.int64)
     np.put_along_axis(vectors, chosen, drawn, axis=1)
