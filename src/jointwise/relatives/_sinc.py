@@ -57,8 +57,8 @@ def checked_edges(name: str, values: FloatArray, n_bins: int) -> FloatArray:
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     if low == high:
         raise InputError(
-            f"Column {name!r} holds fewer than two different values, so it cannot be cut into bins; drop it, or make "
-            'it categorical (kinds={...: "categorical"}).'
+            f"Column {name!r} holds fewer than two different values (n_samples = {len(values)} of them known), so it "
+            'cannot be cut into bins; drop it, or make it categorical (kinds={...: "categorical"}).'
         )
     edges = round_edges(low, high, n_bins)
     if not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):

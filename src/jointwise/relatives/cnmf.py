@@ -98,10 +98,12 @@ class PairwisePMF(JointRelative):
     --------
     >>> import numpy as np
     >>> from jointwise.relatives import PairwisePMF
-    >>> side = np.random.default_rng(0).integers(0, 2, size=500)
-    >>> model = PairwisePMF(2, random_state=0).fit({"a": side, "b": side, "c": 1 - side})
-    >>> round(model.density_.condition({"a": 1}).probability({"c": 0}), 3)
-    1.0
+    >>> rng = np.random.default_rng(0)
+    >>> hidden = rng.random((2000, 1)) < 0.5
+    >>> X = (rng.random((2000, 4)) < np.where(hidden, 0.95, 0.05)).astype(int)
+    >>> density = PairwisePMF(2, random_state=0).fit(X).density_
+    >>> round(density.condition({"x0": 1}).probability({"x3": 1}), 1)
+    0.9
     """
 
     _kinds_taken: ClassVar[frozenset[Kind]] = DISCRETE

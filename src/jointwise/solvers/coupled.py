@@ -20,6 +20,8 @@ from jointwise.solvers.simplex import StepRule, descend
 Subset = tuple[int, ...]
 # A model mass below this is taken as this, so that a cell the model has given up costs much rather than infinity.
 _LEAST_MASS = 1e-290
+# A squared error, and a divergence, of no more than this are rounding: there is nothing left to fit.
+_SQUARED, _DIVERGENCE = 1e-28, 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +206,7 @@ class CoupledADMM(Solver[CoupledProblem, _ADMMState, Factors]):
 
     def is_done(self, state: _ADMMState) -> bool:
         """Return whether the last sweep changed the objective by no more than `tol` times it."""
-        return _settled(state.previous, state.objective, self.tol)
+        return _settled(state.previous, state.objective, self.tol, _SQUARED)
 
     def value(self, state: _ADMMState) -> Factors:
         """Return the factors."""
@@ -260,7 +262,7 @@ class CoupledMirrorDescent(Solver[CoupledProblem, _DescentState, Factors]):
 
     def is_done(self, state: _DescentState) -> bool:
         """Return whether the last sweep changed the objective by no more than `tol` times it."""
-        return _settled(state.previous, state.objective, self.tol)
+        return _settled(state.previous, state.objective, self.tol, _DIVERGENCE)
 
     def value(self, state: _DescentState) -> Factors:
         """Return the factors."""
@@ -346,6 +348,6 @@ def _divergence(masses: FloatArray, model: FloatArray) -> float:
     return float(np.sum(z * np.log(z / np.maximum(model[here], _LEAST_MASS))))
 
 
-def _settled(previous: float, objective: float, tol: float) -> bool:
+def _settled(previous: float, objective: float, tol: float, negligible: float) -> bool:
     change = abs(previous - objective)
-    return bool(np.isfinite(change) and change <= tol * abs(previous))
+    return bool(np.isfinite(change) and (change <= tol * abs(previous) or objective <= negligible))
