@@ -27,7 +27,7 @@ from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 from jointwise.variables import Kind
 
-# The box of a covering proposal leaves out this share of the truth at each end of each variable.
+# By default the box of a covering proposal leaves out this share of the truth at each end of each variable.
 TAIL = 1e-5
 # Share of the uniform law in each conditional of a covering proposal.
 UNIFORM_SHARE = 0.1
@@ -88,7 +88,7 @@ def total_mass(
     return Estimate(float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(n)), "monte carlo")
 
 
-def covering_proposal(truth: JointDensity) -> JointDensity:
+def covering_proposal(truth: JointDensity, tail: float = TAIL) -> JointDensity:
     r"""A law that has density wherever an estimate of ``truth`` may have mass, inside a box.
 
     Every conditional of the truth is mixed with the uniform law of the box,
@@ -97,15 +97,17 @@ def covering_proposal(truth: JointDensity) -> JointDensity:
 
     half and half with the same of the product of the truth's margins; then it is cut to the box. So variables may
     stray alone or together from where the truth is: estimates with floors, ripples or components that the truth
-    does not have are covered, and f / g is never above 2 (1 - epsilon)^{-N}. The box leaves out a share of 1e-5 of
+    does not have are covered, and f / g is never above 2 (1 - epsilon)^{-N}. The box leaves out a share of `tail` of
     each variable at each end: mass beyond it is not seen, which for an estimate with a floor would be infinite.
 
     Parameters
     ----------
     truth : JointDensity
         Of continuous (without spikes) and categorical variables.
+    tail : float
+        Share of each variable beyond each end of the box.
     """
-    columns = [_covering(truth, n) for n in range(len(truth.schema))]
+    columns = [_covering(truth, n, tail) for n in range(len(truth.schema))]
     coefficients, dictionaries, box = zip(*columns, strict=True)
     weights = np.append(truth.mixture.weights, 1.0) / 2
     covering = JointDensity(truth.schema, ProductMixture(weights, coefficients, dictionaries))
@@ -113,7 +115,7 @@ def covering_proposal(truth: JointDensity) -> JointDensity:
     return covering.condition(event) if event else covering
 
 
-def _covering(truth: JointDensity, n: int) -> tuple[FloatArray, Dictionary, tuple[float, float] | None]:
+def _covering(truth: JointDensity, n: int, tail: float) -> tuple[FloatArray, Dictionary, tuple[float, float] | None]:
     """Coefficients and atoms of one variable of the proposal, and the ends of its box."""
     variable, mixture = truth.schema.variables[n], truth.mixture
     own, dictionary = mixture.coefficients[n], mixture.dictionaries[n]
@@ -127,6 +129,6 @@ def _covering(truth: JointDensity, n: int) -> tuple[FloatArray, Dictionary, tupl
             f"covering_proposal takes continuous variables without spikes and categorical ones; {variable.name!r} is "
             "neither. Write down a proposal that covers it."
         )
-    low, high = (float(end) for end in truth.quantile(variable.name, [TAIL, 1 - TAIL]))
+    low, high = (float(end) for end in truth.quantile(variable.name, [tail, 1 - tail]))
     wide = np.vstack([(1 - UNIFORM_SHARE) * own, np.full((1, own.shape[1]), UNIFORM_SHARE)])
     return wide, dictionary + Dictionary.uniforms([low, high]), (low, high)

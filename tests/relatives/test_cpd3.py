@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import ks_2samp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jointwise.datasets import gaussians, hybrid
 from jointwise.exceptions import InputError, RankError
@@ -166,21 +165,6 @@ def test_what_cannot_be_fitted():
     X[:, 1] = 3.5
     with pytest.raises(InputError, match="Column 'x1' holds fewer than two different values"):
         CPD3(2).fit(X)
-
-
-TWO_COLUMNS = (
-    "check_estimators_overwrite_params", "check_estimators_fit_returns_self", "check_readonly_memmap_input",
-    "check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in",
-)  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [CPD3(2, n_init=1, tol=1e-2, normalize=True)],
-    expected_failed_checks=lambda _: dict.fromkeys(TWO_COLUMNS, "the check feeds two columns; triples need three"),
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
 
 
 def test_a_clone_has_the_same_parameters():

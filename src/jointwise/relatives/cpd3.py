@@ -40,8 +40,8 @@ class CPD3(Relative):
     As published by default: 15 bins of round width around the sample's range, at every sample size; all triples (the
     authors' demonstration keeps every fifth: ``triples=0.2``); 3 random starts; ADMM and mirror descent with their
     settings; series of 400 terms padded with ones on the right; the floor. **As published the score is not a
-    density**: raising it to the floor gives it a total mass above one (1.02 to 1.7 on the paper's experiments, within
-    the range of the data; over the whole line a floor has no finite mass), and nothing divides by it. A mean
+    density**: raising it to the floor gives it a total mass above one (1.05 to 1.7 on the paper's experiments, within
+    the range of the bins; over the whole line a floor has no finite mass), and nothing divides by it. A mean
     log-ratio to the truth is flattered by as much; ``normalize=True`` mends it.
 
     Ours: the projection on the simplex is the Euclidean one (the published one differs where a column's positive part
@@ -67,7 +67,7 @@ class CPD3(Relative):
     floor : float
         Smallest value of a conditional density (in the column's own units) or mass.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
-        Overrides what is found from the column's type.
+        Overrides what is found from the column's type. An integer column of many values is best taken as continuous.
     n_init : int
         Random starts; the one of lowest objective is kept.
     max_iter : int

@@ -34,7 +34,8 @@ from jointwise.solvers.characteristic import (
     frequencies,
     random_characteristic,
 )
-from jointwise.solvers.coupled import CoupledADMM, CoupledMirrorDescent, CoupledProblem, random_factors
+from jointwise.solvers.coupled import CoupledADMM, CoupledMirrorDescent
+from jointwise.solvers.coupled_problem import CoupledProblem, random_factors
 from jointwise.solvers.expectation_maximization import (
     PairwiseEM,
     marginal_coefficients,
