@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import accuracy, blocks, counts, stages
+from benchmarks import accuracy, blocks, counts, cpd3, recovery, relatives, stages
 from benchmarks.report import publish
 
 BENCHMARKS = {
     "accuracy": accuracy.run,
+    "relatives": relatives.run,
+    "recovery": recovery.run,
+    "cpd3": cpd3.run,
     "stages": stages.run,
     "counts": counts.run,
     "blocks": blocks.run,

@@ -34,6 +34,11 @@ ALLOWED: dict[str, set[str]] = {
         "variables", "tables", "axes", "dictionary", "marginals", "solvers", "joint", "fitting", "likelihood",
         "selection",
     },
+    "metrics": {"variables", "dictionary", "joint"},
+    "relatives": {
+        "variables", "tables", "axes", "families", "dictionary", "engines", "marginals", "solvers", "joint",
+        "fitting", "selection", "estimators", "metrics",
+    },
     "datasets": {"variables", "families", "dictionary", "joint"},
 }  # fmt: skip
 
@@ -47,6 +52,7 @@ PACKAGES: dict[str, set[str]] = {
     "solvers": {"scipy"},
     "joint": {"scipy"},
     "estimators": {"sklearn"},
+    "relatives": {"scipy", "sklearn"},
 }
 # Imported inside a function only, and only when asked for.
 OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich"}

@@ -1,6 +1,8 @@
-"""Pair counts against plain loops and the one-hot matrix."""
+"""Counts of pairs and of other subsets against plain loops and the one-hot matrix."""
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from jointwise.engines import pair_counts, reference
+from jointwise.engines import pair_counts, reference, subset_counts
 
 
 def looped(codes, n_bins, weights):
@@ -71,3 +73,44 @@ def test_layout_of_rows_does_not_matter():
     codes = np.random.default_rng(0).integers(0, 5, (100, 3)).astype(np.uint8)
     np.testing.assert_array_equal(pair_counts(np.asfortranarray(codes), [4] * 3), pair_counts(codes, [4] * 3))
     np.testing.assert_array_equal(pair_counts(codes[::-2], [4] * 3), pair_counts(codes[::-2].copy(), [4] * 3))
+
+
+def subset_looped(codes, n_bins, subset, weights):
+    """Add row by row, where no column of the subset is missing."""
+    table = np.zeros([n_bins[n] for n in subset])
+    for row, weight in zip(codes, weights, strict=True):
+        cell = tuple(int(row[n]) for n in subset)
+        if all(code < n_bins[n] for code, n in zip(cell, subset, strict=True)):
+            table[cell] += weight
+    return table
+
+
+@given(coded_rows())
+@settings(deadline=None, max_examples=60)
+def test_counts_of_subsets_agree_with_loops(case):
+    codes, n_bins, weights = case
+    subsets = [s for size in (1, 2, 3) for s in combinations(range(len(n_bins)), size)]
+    counts = subset_counts(codes, n_bins, subsets)
+    weighted = subset_counts(codes, n_bins, subsets, weights)
+    assert list(counts) == subsets
+    for subset in subsets:
+        assert (counts[subset].dtype, weighted[subset].dtype) == (np.int64, np.float64)
+        np.testing.assert_array_equal(counts[subset], subset_looped(codes, n_bins, subset, np.ones(len(codes))))
+        np.testing.assert_array_equal(weighted[subset], subset_looped(codes, n_bins, subset, weights))
+
+
+def test_triples_sum_to_pairs_where_nothing_is_missing(monkeypatch):
+    monkeypatch.setattr(reference, "SHORTEST_BLOCK", 64)
+    monkeypatch.setattr(reference, "LONGEST_BLOCK", 999)
+    rng = np.random.default_rng(0)
+    n_bins = [3, 20, 7, 11]
+    codes = np.column_stack([rng.integers(0, bins, 5000) for bins in n_bins]).astype(np.uint8)
+    counts = subset_counts(codes, n_bins, [(0, 1, 3), (1, 2, 3)])
+    pairs = pair_counts(codes, n_bins)
+    np.testing.assert_array_equal(counts[0, 1, 3].sum(axis=2), pairs[:3, 3:23])
+    np.testing.assert_array_equal(counts[1, 2, 3].sum(axis=0), pairs[23:30, 30:])
+
+
+def test_no_subset_and_no_rows():
+    assert subset_counts(np.empty((0, 2), dtype=np.uint8), [2, 3], []) == {}
+    assert subset_counts(np.empty((0, 2), dtype=np.uint8), [2, 3], [(0, 1)])[0, 1].sum() == 0

@@ -12,6 +12,7 @@ from jointwise.solvers import (
     PairwiseProblem,
     nonnegative_least_squares,
     solve,
+    split_factors,
     split_start,
     split_starts,
     successive_projection,
@@ -40,6 +41,16 @@ def test_columns_of_a_separable_matrix_are_found():
     order = rng.permutation(24)
     chosen = successive_projection(X[:, order], 4)
     assert sorted(order[chosen]) == [20, 21, 22, 23]
+
+
+def test_a_separable_joint_is_read_off_its_pairs_exactly():
+    rng = np.random.default_rng(7)
+    problem, pairs, truth = separable_joint(rng)
+    found = split_factors(problem, pairs, 3, ((0, 1), (2,)), rng)
+    joint = [np.einsum("r,ir,jr,kr->ijk", f.weights, *f.coefficients) for f in (found, truth)]
+    np.testing.assert_allclose(joint[0], joint[1], atol=1e-12)
+    with pytest.raises(InputError, match="groups must share out the variables 0 to 2"):
+        split_factors(problem, pairs, 3, ((0, 1), ()), rng)
 
 
 def test_zero_columns_are_never_chosen():

@@ -1,8 +1,8 @@
 """Engines: the passes over coded rows, arrays in and out.
 
-`pair_counts` counts pairs of columns; it is plain numpy, quick enough for millions of rows. The posterior-count pass of
-EM comes twice: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is for large tables, and
-`posterior_engine` picks one.
+`subset_counts` counts any subsets of columns, such as triples, and `pair_counts` all pairs; both are one code in plain
+numpy, quick enough for millions of rows. The posterior-count pass of EM comes twice: `ReferenceEngine` is plain and
+needs no compiler, `compiled.CompiledEngine` is for large tables, and `posterior_engine` picks one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,17 @@ from collections.abc import Sequence
 
 from jointwise._typing import CodeArray, FloatArray
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine
-from jointwise.engines.reference import ReferenceEngine, pair_counts
+from jointwise.engines.reference import ReferenceEngine, Subset, pair_counts, subset_counts
 
-__all__ = ["PosteriorCounts", "PosteriorEngine", "ReferenceEngine", "pair_counts", "posterior_engine"]
+__all__ = [
+    "PosteriorCounts",
+    "PosteriorEngine",
+    "ReferenceEngine",
+    "Subset",
+    "pair_counts",
+    "posterior_engine",
+    "subset_counts",
+]
 
 # Cells of a table from which on compiled passes pay for loading the compiler (about a second once it has been used).
 COMPILED_CELLS = 50_000

@@ -1,8 +1,10 @@
-"""Counts of coded rows in plain numpy and SciPy: pairs by bincount, posteriors by two sparse products."""
+"""Counts of coded rows in plain numpy and SciPy: subsets of columns by bincount, posteriors by two sparse products."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
+from math import prod
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -10,7 +12,8 @@ from scipy.sparse import csr_array
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
 
-# Rows are taken in blocks that stay in the cache. A block must also be long beside a table of a pair, or
+Subset = tuple[int, ...]
+# Rows are taken in blocks that stay in the cache. A block must also be long beside the largest table, or
 # clearing and adding tables would cost more than counting.
 SHORTEST_BLOCK, LONGEST_BLOCK = 2**14, 2**20
 
@@ -48,32 +51,77 @@ def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | N
     """
     starts = np.concatenate([[0], np.cumsum(n_bins, dtype=np.intp)])
     counts = np.zeros((starts[-1], starts[-1]), dtype=np.int64 if weights is None else np.float64)
-    widest = sorted(n_bins)[-2:]
-    n_block = int(np.clip(2 * np.prod(widest), SHORTEST_BLOCK, LONGEST_BLOCK))
-    for start in range(0, len(codes), n_block):
-        rows = slice(start, start + n_block)
-        _add_block(counts, codes[rows], n_bins, starts, None if weights is None else weights[rows])
+    blocks = [slice(a, b) for a, b in pairwise(starts.tolist())]
+    tables: dict[Subset, AnyArray] = {(n,): np.einsum("ii->i", counts[b, b]) for n, b in enumerate(blocks)}
+    tables |= {(j, k): counts[blocks[j], blocks[k]] for j, k in combinations(range(len(blocks)), 2)}
+    _add_rows(tables, codes, n_bins, weights)
     _mirror(counts)
     return counts
 
 
-def _add_block(
-    counts: AnyArray, codes: CodeArray, n_bins: Sequence[int], starts: AnyArray, weights: FloatArray | None
+def subset_counts(
+    codes: CodeArray, n_bins: Sequence[int], subsets: Iterable[Subset], weights: FloatArray | None = None
+) -> dict[Subset, AnyArray]:
+    r"""Count how often the codes of each of some subsets of columns occur together.
+
+    .. math:: C_S[a, b, \dots] = \sum_i w_i \, [x_{ij} = a] \, [x_{ik} = b] \cdots, \qquad S = (j, k, \dots).
+
+    Parameters
+    ----------
+    codes : array of shape (n, N), uint8 or uint16
+        Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
+    n_bins : sequence of N ints
+        Number of bins I_n of each column.
+    subsets : iterable of tuples of ints
+        Columns of each table, such as (0, 3, 4) for a triple.
+    weights : array of shape (n,), optional
+        Weights of the rows; one each where left out.
+
+    Returns
+    -------
+    counts : dict from each subset to an array of shape (I_j, I_k, ...)
+        Over the rows in which none of the subset's columns is missing. int64, or float64 with weights.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 1, 0], [1, 1, 0], [0, 2, 0]], dtype=np.uint8)
+    >>> subset_counts(codes, [2, 2, 1], [(0,), (0, 1, 2)])
+    {(0,): array([2, 1]), (0, 1, 2): array([[[0],
+            [1]],
+           [[0],
+            [1]]])}
+    """
+    dtype = np.int64 if weights is None else np.float64
+    tables: dict[Subset, AnyArray] = {s: np.zeros([n_bins[n] for n in s], dtype) for s in subsets}
+    _add_rows(tables, codes, n_bins, weights)
+    return tables
+
+
+def _add_rows(
+    tables: Mapping[Subset, AnyArray], codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None
 ) -> None:
-    """Add the counts of one block of rows to the diagonal and the blocks above it."""
+    """Add the counts of rows to the tables of subsets, block by block: the one place where rows are counted."""
+    largest = max((table.size for table in tables.values()), default=0)
+    n_block = int(np.clip(2 * largest, SHORTEST_BLOCK, LONGEST_BLOCK))
+    for start in range(0, len(codes), n_block):
+        rows = slice(start, start + n_block)
+        _add_block(tables, codes[rows], n_bins, None if weights is None else weights[rows])
+
+
+def _add_block(
+    tables: Mapping[Subset, AnyArray], codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None
+) -> None:
     columns = np.ascontiguousarray(codes.T)
-    cell = np.empty(len(codes), dtype=np.intp)
-    for j, n_first in enumerate(n_bins):
-        first = slice(starts[j], starts[j + 1])
-        once = np.bincount(columns[j], weights, minlength=n_first + 1)[:n_first]
-        np.einsum("ii->i", counts[first, first])[:] += once
-        for k in range(j + 1, len(n_bins)):
-            # Bins and "missing" of both columns as one number; the missing row and column are then cut off.
-            width = n_bins[k] + 1
-            np.multiply(columns[j], width, out=cell, dtype=np.intp)
-            np.add(cell, columns[k], out=cell)
-            table = np.bincount(cell, weights, minlength=(n_first + 1) * width).reshape(n_first + 1, width)
-            counts[first, starts[k] : starts[k + 1]] += table[:-1, :-1]
+    buffer = np.empty(len(codes), dtype=np.intp)
+    for subset in tables:
+        # Bins and "missing" of all columns as one number; what is missing in one of them is then cut off.
+        cell: AnyArray = columns[subset[0]]
+        widths = [n_bins[n] + 1 for n in subset]
+        for n, width in zip(subset[1:], widths[1:], strict=True):
+            np.multiply(cell, width, out=buffer, dtype=np.intp)
+            cell = np.add(buffer, columns[n], out=buffer)
+        counted = np.bincount(cell, weights, minlength=prod(widths)).reshape(widths)
+        tables[subset][...] += counted[(slice(-1),) * len(subset)]
 
 
 def _mirror(counts: AnyArray) -> None:

@@ -8,23 +8,23 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from jointwise._checks import check_choice, check_integer, check_weights
 from jointwise._progress import progress
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.estimators._summary import FitNotes, summary_text
+from jointwise.estimators._tables import TableEstimator, generator
 from jointwise.exceptions import InputError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
 from jointwise.selection import RANKS, STRENGTHS, Choice, choose_dictionaries, choose_model
 from jointwise.solvers import Status
-from jointwise.tables import Table, encode, read_table
+from jointwise.tables import Table, encode
 from jointwise.variables import Schema
 
 # The end bins, and one in between.
@@ -47,7 +47,7 @@ def row_weights(sample_weight: Any, table: Table) -> FloatArray | None:
     return weights
 
 
-class JointEstimator(BaseEstimator):
+class JointEstimator(TableEstimator):
     """Parameters and fit of every estimator that rests on a joint density; see :class:`jointwise.JUPAD`."""
 
     def __init__(
@@ -180,7 +180,7 @@ class JointEstimator(BaseEstimator):
             return
         if len(rows.codes) <= CANONICAL_ROWS:
             rows = rows.canonical()
-        rng = self._generator()
+        rng = generator(self.random_state)
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
             choice = choose_model(
                 rows,
@@ -208,7 +208,7 @@ class JointEstimator(BaseEstimator):
         self._keep(fit)
 
     def _fit_marginals(self, marginals: PairwiseMarginals) -> None:
-        settings, rng = self._pairwise_settings(), self._generator()
+        settings, rng = self._pairwise_settings(), generator(self.random_state)
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
             dictionaries = choose_dictionaries(marginals, self._given_dictionaries(), rng)
             fit = fit_pairwise(marginals, dictionaries, settings, rng, callback)
@@ -260,27 +260,6 @@ class JointEstimator(BaseEstimator):
             )
         return {}
 
-    def _read(self, X: Any, *, reset: bool) -> Table:
-        """Read a table, recording or checking its names and number of columns as scikit-learn does.
-
-        A mapping, which scikit-learn does not know, is read by name: order and further columns do not matter.
-        """
-        table = read_table(X)
-        if table.container != "dict":
-            known = X if hasattr(X, "shape") else np.empty((0, len(table.names)))
-            validate_data(self, known, reset=reset, skip_check_array=True)
-        elif reset:
-            self._record_names(table)
-        return table
-
-    def _record_names(self, named: Table | Schema) -> None:
-        """Keep the names and number of features; columns of an array have no names of their own."""
-        self.n_features_in_ = len(named.names)
-        if named.container != "numpy":
-            self.feature_names_in_ = np.array(named.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def _rows(self, X: Any) -> FloatArray:
         """Encoded rows of a table at prediction; an unseen category counts as missing, with a warning."""
         check_is_fitted(self, "density_")
@@ -288,11 +267,6 @@ class JointEstimator(BaseEstimator):
 
     def _feature_schema(self) -> Schema:
         return self.density_.schema
-
-    def _generator(self) -> np.random.Generator:
-        """Draw a generator from ``random_state``, so that an integer gives the same fit each time."""
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        return np.random.default_rng(seed)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from jointwise._typing import FloatArray
 from jointwise.estimators._base import JointEstimator
+from jointwise.estimators._tables import generator
 
 
 class JUPAD(DensityMixin, JointEstimator):
@@ -110,5 +110,4 @@ class JUPAD(DensityMixin, JointEstimator):
     def sample(self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None) -> Any:
         """Draw rows from the fitted density, in the frame type that was fitted."""
         check_is_fitted(self, "density_")
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-        return self.density_.sample(n_samples, rng=seed)
+        return self.density_.sample(n_samples, rng=generator(random_state))

@@ -11,6 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from jointwise.dictionary import Dictionary
 from jointwise.estimators._base import JointEstimator
+from jointwise.estimators._tables import generator
 from jointwise.joint.prediction import draw, fill
 from jointwise.tables import decode, read_table
 from jointwise.variables import Schema
@@ -96,7 +97,7 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
         rows = self._rows(X)
         density = self.density_
         if self.sample_posterior:
-            filled = draw(density.mixture, rows, self._generator())
+            filled = draw(density.mixture, rows, generator(self.random_state))
         else:
             filled = fill(density.mixture, [v.kind for v in density.schema], rows)
         container = self._asked_container() or table.container

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -86,12 +86,7 @@ class PairwiseMarginals:
         """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them."""
         _check_memory(schema, axes)
         n_bins = [axis.n_bins for axis in axes]
-        fits = codes.ndim == 2 and codes.shape[1] == len(n_bins)
-        if not fits or np.any(codes.max(axis=0, initial=0) > n_bins):
-            raise InputError(
-                f"`codes` must have {len(n_bins)} columns, each with codes up to its axis's `n_bins`; "
-                f"got shape {codes.shape}."
-            )
+        check_codes(codes, n_bins)
         weights = check_weights(sample_weight, len(codes))
         counts = pair_counts(codes, n_bins, weights)
         return cls(schema, tuple(axes), counts, len(codes) if weights is None else weights.sum())
@@ -99,17 +94,7 @@ class PairwiseMarginals:
     def __add__(self, other: object) -> PairwiseMarginals:
         if not isinstance(other, PairwiseMarginals):
             return NotImplemented
-        if self.schema != other.schema:
-            raise InputError(
-                "Counts of different schemas do not add; make one schema from the sum of the profiles: "
-                f"{listed(self.schema.names)} and {listed(other.schema.names)}."
-            )
-        unequal = [v.name for v, a, b in zip(self.schema, self.axes, other.axes, strict=True) if a != b]
-        if unequal:
-            raise InputError(
-                f"Counts on different axes do not add; the axes of {listed(unequal)} differ. Make one set of "
-                "axes from the sum of the profiles."
-            )
+        check_same_axes(self, other)
         return PairwiseMarginals(self.schema, self.axes, self.counts + other.counts, self.n_rows + other.n_rows)
 
     def __eq__(self, other: object) -> bool:
@@ -188,6 +173,38 @@ class PairwiseMarginals:
     def __repr__(self) -> str:
         bins = sum(axis.n_bins for axis in self.axes)
         return f"PairwiseMarginals({len(self.schema)} variables, {bins} bins, {self.n_rows:g} rows)"
+
+
+class _OnAxes(Protocol):
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def axes(self) -> tuple[Axis, ...]: ...
+
+
+def check_same_axes(first: _OnAxes, second: _OnAxes) -> None:
+    """Refuse to add counts of different variables or on different axes."""
+    if first.schema != second.schema:
+        raise InputError(
+            "Counts of different schemas do not add; make one schema from the sum of the profiles: "
+            f"{listed(first.schema.names)} and {listed(second.schema.names)}."
+        )
+    unequal = [v.name for v, a, b in zip(first.schema, first.axes, second.axes, strict=True) if a != b]
+    if unequal:
+        raise InputError(
+            f"Counts on different axes do not add; the axes of {listed(unequal)} differ. Make one set of "
+            "axes from the sum of the profiles."
+        )
+
+
+def check_codes(codes: CodeArray, n_bins: Sequence[int]) -> None:
+    """Refuse coded rows that do not fit their axes."""
+    fits = codes.ndim == 2 and codes.shape[1] == len(n_bins)
+    if not fits or np.any(codes.max(axis=0, initial=0) > n_bins):
+        raise InputError(
+            f"`codes` must have {len(n_bins)} columns, each with codes up to its axis's `n_bins`; "
+            f"got shape {codes.shape}."
+        )
 
 
 def _check_counts(counts: AnyArray, n_rows: float) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from jointwise.exceptions import InputError
 from jointwise.solvers.base import Solver
 from jointwise.solvers.problem import Factors, PairwiseProblem
+from jointwise.solvers.simplex import exponentiated_step
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray
@@ -177,10 +178,7 @@ def _descend(
     speeds = 1.0 / np.maximum(scales, _LEAST_COEFFICIENT) if adapt else np.ones(scales.shape)
     total = 0.0
     for _ in range(n_steps):
-        moved = logs - (rate * speeds) * gradient
-        moved -= moved.max(axis=0)
-        proposal = np.exp(moved)
-        proposal /= proposal.sum(axis=0)
+        proposal = exponentiated_step(logs, (rate * speeds) * gradient)
         np.maximum(proposal, _LEAST_COEFFICIENT, out=proposal)
         step = proposal - columns
         image = gram @ step @ coupling

@@ -133,13 +133,27 @@ def split_start(
     rng : numpy.random.Generator
         For components beyond the independent columns, otherwise unused.
     """
-    if not all(groups) or sorted(groups[0] + groups[1]) != list(range(problem.n_variables)):
-        raise InputError(
-            f"groups must share out the variables 0 to {problem.n_variables - 1} between two groups, "
-            f"neither of them empty, but are {groups}."
-        )
+    _check_groups(groups, problem.n_variables)
     marginals = marginal_coefficients(problem)
-    return _split_start(problem, pair_coefficients, rank, groups, rng, marginals)
+    return _mixed(_split_factors(problem, pair_coefficients, rank, groups, rng, marginals), marginals)
+
+
+def split_factors(
+    problem: PairwiseProblem,
+    pair_coefficients: Mapping[Pair, FloatArray],
+    rank: int,
+    groups: Groups,
+    rng: np.random.Generator,
+) -> Factors:
+    """Factors as `split_start` finds them, but without anything mixed in: an answer rather than a start.
+
+    Exact pair masses of a joint in which every component has a value of its own in the second group, which no
+    other component takes (separability), give the joint back exactly.
+
+    Parameters are those of `split_start`.
+    """
+    _check_groups(groups, problem.n_variables)
+    return _split_factors(problem, pair_coefficients, rank, groups, rng, marginal_coefficients(problem))
 
 
 def split_starts(
@@ -179,13 +193,23 @@ def split_starts(
     if n_splits < 1:
         raise InputError(f"n_splits must be one or more, not {n_splits}.")
     marginals = marginal_coefficients(problem)
-    splits = dict.fromkeys(_even_split(problem.sizes, rng.permutation(problem.n_variables)) for _ in range(n_splits))
-    starts = [_split_start(problem, pair_coefficients, rank, groups, rng, marginals) for groups in splits]
-    errors = np.array([problem.squared_error(start) for start in starts])
+    splits = even_splits(problem.sizes, n_splits, rng)
+    found = [_split_factors(problem, pair_coefficients, rank, groups, rng, marginals) for groups in splits]
+    return best_split(problem, [_mixed(factors, marginals) for factors in found])
+
+
+def best_split(problem: PairwiseProblem, found: Sequence[Factors]) -> Solution[Factors]:
+    """Factors of lowest squared error among those of several splits."""
+    errors = np.array([problem.squared_error(factors) for factors in found])
     history = np.minimum.accumulate(errors)
     history.setflags(write=False)
-    message = f"The best of {len(starts)} splits was kept."
-    return Solution(starts[int(np.argmin(errors))], Status.CONVERGED, message, history, len(starts) - 1)
+    message = f"The best of {len(found)} splits was kept."
+    return Solution(found[int(np.argmin(errors))], Status.CONVERGED, message, history, len(found) - 1)
+
+
+def even_splits(sizes: Sequence[int], n_splits: int, rng: np.random.Generator) -> list[Groups]:
+    """At most `n_splits` different splits, each as even in atoms as the sizes allow."""
+    return list(dict.fromkeys(_even_split(sizes, rng.permutation(len(sizes))) for _ in range(n_splits)))
 
 
 def largest_rank(sizes: Sequence[int]) -> int:
@@ -225,7 +249,15 @@ def _even_split(sizes: Sequence[int], order: Sequence[int] | IntArray) -> Groups
     return first, second
 
 
-def _split_start(
+def _check_groups(groups: Groups, n_variables: int) -> None:
+    if not all(groups) or sorted(groups[0] + groups[1]) != list(range(n_variables)):
+        raise InputError(
+            f"groups must share out the variables 0 to {n_variables - 1} between two groups, "
+            f"neither of them empty, but are {groups}."
+        )
+
+
+def _split_factors(
     problem: PairwiseProblem,
     pair_coefficients: Mapping[Pair, FloatArray],
     rank: int,
@@ -248,7 +280,7 @@ def _split_start(
             coefficients[n] = _normalised(part, marginals[n])
     weights = scales[0] * scales[1]
     found = Factors(weights / weights.sum(), tuple(coefficients))
-    return _mixed(_filled(problem, found, rank, rng), marginals)
+    return _filled(problem, found, rank, rng)
 
 
 def _block(

@@ -1,0 +1,44 @@
+"""What every estimator of a table shares: reading it with scikit-learn's manners, and randomness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from jointwise.tables import Table, read_table
+from jointwise.variables import Schema
+
+
+class TableEstimator(BaseEstimator):
+    """An estimator whose ``X`` is any table: an array, a mapping or a frame."""
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """Read a table, recording or checking its names and number of columns as scikit-learn does.
+
+        A mapping, which scikit-learn does not know, is read by name: order and further columns do not matter.
+        """
+        table = read_table(X)
+        if table.container != "dict":
+            known = X if hasattr(X, "shape") else np.empty((0, len(table.names)))
+            validate_data(self, known, reset=reset, skip_check_array=True)
+        elif reset:
+            self._record_names(table)
+        return table
+
+    def _record_names(self, named: Table | Schema) -> None:
+        """Keep the names and number of features; columns of an array have no names of their own."""
+        self.n_features_in_ = len(named.names)
+        if named.container != "numpy":
+            self.feature_names_in_ = np.array(named.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+
+def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """Draw a generator from ``random_state``, so that an integer gives the same numbers each time."""
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(seed)

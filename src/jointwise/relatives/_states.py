@@ -1,0 +1,59 @@
+"""States of discrete columns: one bin, and one atom, for each value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.axes import Axis, BinnedAxis, DiscreteAxis
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import InputError
+from jointwise.joint.density import JointDensity
+from jointwise.joint.mixture import ProductMixture
+from jointwise.solvers import Factors
+from jointwise.variables import Schema, Variable
+
+
+def state_axis(variable: Variable, column: FloatArray) -> DiscreteAxis:
+    """Every category, or every integer that occurs in an encoded column (n,), as a state."""
+    if variable.categories is not None:
+        values = np.arange(len(variable.categories), dtype=np.float64)
+    else:
+        values = np.unique(column[~np.isnan(column)])
+    if not len(values):
+        raise InputError(f"Column {variable.name!r} holds no value at all, so it has no states; drop it.")
+    return DiscreteAxis(values)
+
+
+def state_axes(schema: Schema, rows: FloatArray) -> tuple[DiscreteAxis, ...]:
+    """States of each column of encoded rows (n, N)."""
+    return tuple(state_axis(variable, rows[:, n]) for n, variable in enumerate(schema))
+
+
+def state_density(schema: Schema, axes: Sequence[Axis], factors: Factors) -> JointDensity:
+    """Joint of discrete variables whose factors are masses of states: the dictionaries are identities."""
+    dictionaries = tuple(_identity(variable, axis) for variable, axis in zip(schema, axes, strict=True))
+    return JointDensity(schema, ProductMixture(factors.weights, factors.coefficients, dictionaries))
+
+
+def _identity(variable: Variable, axis: Axis) -> Dictionary:
+    if variable.categories is not None:
+        return Dictionary.categories(axis.n_bins)
+    return Dictionary.points(_values(variable, axis))
+
+
+def _values(variable: Variable, axis: Axis) -> FloatArray:
+    """The value that each bin of an integer variable stands for."""
+    if isinstance(axis, DiscreteAxis):
+        return axis.values
+    assert isinstance(axis, BinnedAxis)  # the two kinds of axis there are
+    low, high = variable.observed
+    values = np.append(axis.edges - 0.5, axis.edges[-1:] + 0.5) if len(axis.edges) else np.array([low])
+    if len(axis.spikes) or np.any(np.diff(values) != 1) or (low, high) != (values[0], values[-1]):
+        raise InputError(
+            f"The bins of {variable.name!r} hold more than one value each, but here every value is a state. Use a "
+            "DiscreteAxis, or more bins."
+        )
+    return np.asarray(values)
