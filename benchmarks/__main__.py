@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import accuracy, blocks, counts, cpd3, recovery, relatives, stages
+from benchmarks import (
+    accuracy,
+    blocks,
+    counts,
+    cpd3,
+    gaps,
+    paper,
+    recovery,
+    relatives,
+    speed,
+    stages,
+    startup,
+    steps,
+)
 from benchmarks.report import publish
 
 BENCHMARKS = {
     "accuracy": accuracy.run,
+    "speed": speed.run,
+    "steps": steps.run,
+    "startup": startup.run,
+    "gaps": gaps.run,
+    "paper": paper.run,
     "relatives": relatives.run,
     "recovery": recovery.run,
     "cpd3": cpd3.run,

@@ -1,54 +1,88 @@
-"""Experiments 1 and 3 of the paper: JUPAD as published, and by default, beside independence and Gaussian mixtures."""
+"""The paper's four experiments, all automatic: D of JUPAD() beside an oracle, independence and rivals.
+
+The oracle is EM from the truth with the truth's own atoms and zeros: it knows which component uses which atoms. Choices
+in the library were made on seeds 0 to 2; seeds 10 to 14 were left alone until the end, and run without the rivals.
+"""
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture
 
 from benchmarks.report import Row
-from jointwise import JUPAD, JointDensity
-from jointwise.datasets import laplacians, laplacians_gaussians
+from benchmarks.rivals import rivals
+from jointwise import JUPAD, JointDensity, Profile
+from jointwise.datasets import gaussians, hybrid, laplacians, laplacians_gaussians
+from jointwise.joint.mixture import ProductMixture
+from jointwise.likelihood import likelihood_problem
+from jointwise.marginals import CodedRows
+from jointwise.metrics import LogDensity, mean_absolute_log_ratio
+from jointwise.relatives import IndependenceDensity
+from jointwise.solvers import Factors, PosteriorEM, solve
 
-LAWS = {"1 laplacians": laplacians, "3 laplacians, gaussians": laplacians_gaussians}
+# What a plain prototype reached on other draws of the laws, at 1,000, 5,000 and 20,000 rows.
+LAWS = {
+    "1 laplacians": (laplacians, (0.33, 0.21, 0.15)),
+    "2 gaussians": (gaussians, (0.39, 0.22, 0.13)),
+    "3 laplacians, gaussians": (laplacians_gaussians, (0.43, 0.27, 0.19)),
+    "4 hybrid": (hybrid, (0.27, 0.17, 0.11)),
+}
 SIZES = (1_000, 5_000, 20_000)
-SEEDS = (0, 1, 2)
-CLUSTERS = (1, 2, 5, 10, 20, 40)
+TUNED, FRESH = (0, 1, 2), (10, 11, 12, 13, 14)
 N_TEST = 1_000
 
 
-def run() -> list[Row]:
-    """Return D, the mean |log fhat - log f| on fresh points, of each method on each law, size and seed."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # a mixture that stops early is still a rival
+def run(*, with_rivals: bool = True) -> list[Row]:
+    """Return medians over seeds of D of each method, for every law, size and group of seeds."""
     rows = []
-    for name, law_of in LAWS.items():
-        for n in SIZES:
-            for seed in SEEDS:
-                law = law_of(seed)
-                rows.append({"experiment": name, "n": n, "seed": seed} | compare(law, n, seed))
+    for name, (law_of, floors) in LAWS.items():
+        for n, floor in zip(SIZES, floors, strict=True):
+            for seeds in (TUNED, FRESH):
+                each = [distances(law_of(seed), n, seed, with_rivals and seeds == TUNED) for seed in seeds]
+                found = {method: float(np.median([e[method] for e in each])) for method in each[0]}
+                ours, oracle = found.pop("JUPAD()"), found.pop("oracle")
+                rows.append(
+                    {
+                        "experiment": name,
+                        "n": n,
+                        "seeds": f"{seeds[0]}-{seeds[-1]}",
+                        "JUPAD()": ours,
+                        "floor": floor,
+                        "met": "yes" if ours <= floor else "NO",
+                        "oracle": oracle,
+                        "/ oracle": ours / oracle,
+                        "independence": found["independence"],
+                    }
+                    | {method: found.get(method, "") for method in RIVALS}
+                )
     return rows
 
 
-def compare(law: JointDensity, n: int, seed: int) -> Row:
-    """Return D of every method on one training set."""
+RIVALS = ("GMM full, best k", "GMM diag, best k", "StepMix, best k", "vine")
+
+
+def distances(law: JointDensity, n: int, seed: int, with_rivals: bool) -> dict[str, float]:
+    """D of every method on one training set."""
     X, Z = law.sample(n, rng=1_000 + seed), law.sample(N_TEST, rng=2_000 + seed)
-    truth = law.logpdf(Z)
 
-    def distance(model: JUPAD | GaussianMixture) -> float:
-        return float(np.mean(np.abs(model.fit(X).score_samples(Z) - truth)))
+    def distance(estimate: LogDensity) -> float:
+        return mean_absolute_log_ratio(estimate, law.logpdf, Z)
 
-    mixtures = {k: distance(GaussianMixture(k, random_state=0)) for k in CLUSTERS}
-    best = min(mixtures, key=mixtures.__getitem__)
-    paper = distance(JUPAD(law.n_components, loss="frobenius", polish=None, random_state=seed))
-    return {
-        "independence": distance(JUPAD(1, polish=None, random_state=seed)),
-        "GMM full, best k": mixtures[best],
-        "k": best,
-        "JUPAD (paper)": paper,
-        "JUPAD (pairs, kl)": distance(JUPAD(law.n_components, polish=None, loss="kl", random_state=seed)),
-        "JUPAD()": distance(JUPAD(random_state=seed)),
-        "paper / GMM": paper / mixtures[best],
-        "lower": "yes" if paper < mixtures[best] else "NO",
+    found = {
+        "JUPAD()": distance(JUPAD(random_state=seed).fit(X).score_samples),
+        "oracle": distance(oracle(law, X).logpdf),
+        "independence": distance(IndependenceDensity(random_state=seed).fit(X).score_samples),
     }
+    if with_rivals:
+        states = any(v.categories is not None for v in law.schema)
+        for name, fits in rivals(X, states=states):
+            found[name] = min(distance(fit.score_samples) for fit in fits)
+    return found
+
+
+def oracle(law: JointDensity, X: np.ndarray) -> JointDensity:
+    """EM from the truth with its atoms; a coefficient that is zero there stays zero."""
+    rows = CodedRows.of(X, law.schema, Profile.of(X).axes(law.schema, 128))
+    problem = likelihood_problem(rows, law.mixture.dictionaries, 0.0)
+    start = Factors(law.mixture.weights, law.mixture.coefficients)
+    found = solve(PosteriorEM(start, tol=1e-6), problem, max_steps=500).value
+    return JointDensity(law.schema, ProductMixture(found.weights, found.coefficients, law.mixture.dictionaries))
