@@ -37,6 +37,8 @@ from jointwise.solvers.problem import stacked_slices
 
 # Starts are compared after this many steps, on at most this many rows: by then their order is mostly settled.
 SHORT_STEPS, SHORT_ROWS = 12, 20_000
+# Beyond so many rows the tolerance falls with the root of their number: more rows tell finer differences.
+FINER_ROWS = 20_000
 # A component with less than this many rows to its name is dropped.
 LEAST_ROWS = 0.5
 # Components whose conditionals differ in no column by more than this in total variation are one.
@@ -60,7 +62,7 @@ class LikelihoodSettings:
     max_iter : int
         The most steps of the last run.
     tol : float
-        It stops when two steps in a row each gain no more than this in nats per row.
+        It stops when two steps in a row each gain no more than this in nats per row; of more than 20,000 rows, less.
     learn_dictionary : bool
         Whether locations and scales of atoms are learned too, after the last run.
     keep_on_interrupt : bool
@@ -107,6 +109,7 @@ def fit_likelihood(
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     n_starts = -(-settings.n_init // len(models))
+    tol = settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
     atoms, problems, found = [], [], []
     stages: dict[str, Solution[Factors]] = {}
     for model, dictionaries in enumerate(models):
@@ -117,7 +120,7 @@ def fit_likelihood(
             found.append(Factors(np.ones(1), tuple(m[:, None] for m in problem.margins)))
             continue
         solution = solve(
-            PosteriorEM(best_start(rows, problem, settings, n_starts, rng), tol=settings.tol),
+            PosteriorEM(best_start(rows, problem, settings, n_starts, rng), tol=tol),
             problem,
             max_steps=settings.max_iter,
             callback=callback,
@@ -126,7 +129,7 @@ def fit_likelihood(
         stages["likelihood" if len(models) == 1 else f"likelihood {model + 1}"] = solution
         learned = Learned(tuple(dictionaries), problem, solution.value)
         if settings.learn_dictionary and solution.status is not Status.INTERRUPTED:
-            learned = learn_atoms(learned, rows.axes, tol=settings.tol)
+            learned = learn_atoms(learned, rows.axes, tol=tol)
         atoms.append(learned.dictionaries)
         problems.append(learned.problem)
         found.append(tidied(learned.factors, learned.problem))

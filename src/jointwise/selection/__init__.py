@@ -1,6 +1,6 @@
 """Choices by held-out likelihood: dictionaries from 1-D counts; rank and strength of the prior from rows."""
 
-from jointwise.selection.dictionaries import choose_dictionaries, choose_dictionary, good_dictionaries
+from jointwise.selection.dictionaries import choose_dictionaries, choose_dictionary, dictionary_options
 from jointwise.selection.search import RANKS, STRENGTHS, Choice, choose_model
 
 __all__ = [
@@ -10,5 +10,5 @@ __all__ = [
     "choose_dictionaries",
     "choose_dictionary",
     "choose_model",
-    "good_dictionaries",
+    "dictionary_options",
 ]

@@ -20,7 +20,7 @@ from jointwise._typing import FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
-from jointwise.families import Exponential, Gamma, Gaussian, Laplace, LogNormal, StudentT
+from jointwise.families import Exponential, Family, Gamma, Gaussian, Laplace, Lattice, LogNormal, StudentT
 from jointwise.likelihood import smoothing_rows
 from jointwise.solvers import mean_log_likelihood, simplex_weights
 from jointwise.variables import Kind, Schema, Variable
@@ -37,7 +37,7 @@ GOOD_ERRORS = 2.0
 SIZES = (9, 17, 33)
 # Narrow atoms that are added where rows of a component may need them.
 SHARP = 33
-FAMILIES = {"gaussian": Gaussian, "laplace": Laplace}
+FAMILIES: dict[str, type[Gaussian | Laplace]] = {"gaussian": Gaussian, "laplace": Laplace}
 # Atoms on the positive half-line are offered where the 90% quantile is more than this times the 10% quantile.
 POSITIVE_FACTOR = 2.0
 # One scale does not serve where the longest tenth of the rows between 5% and 95% is so many times the shortest.
@@ -89,12 +89,18 @@ def choose_dictionaries(
     )
 
 
-def good_dictionaries(
-    marginals: Margins, given: Mapping[str, Dictionary], rng: np.random.Generator, n_models: int
-) -> tuple[tuple[Dictionary, ...], ...]:
-    """One dictionary per variable for each of several models: the best ones first, then others about as good.
+Models = tuple[tuple[Dictionary, ...], ...]
 
-    Models that see a variable through different atoms err differently, and their average less than each.
+
+def dictionary_options(
+    marginals: Margins, given: Mapping[str, Dictionary], rng: np.random.Generator, n_models: int, *, families: bool
+) -> list[Models]:
+    """Sets of dictionaries for rows to choose from: one dictionary per variable for each of several models.
+
+    The first model of the first set has the candidates that fit the margins best, the others those about as good:
+    models that see a variable through different atoms err differently, and their average less than each. Then come
+    sets of one family each and a set with narrow atoms added, because what a component looks like may be hidden in
+    the margin: its tails, its cusps, and how narrow it is.
 
     Parameters
     ----------
@@ -102,9 +108,23 @@ def good_dictionaries(
     given : mapping of names to Dictionary
         The same in every model.
     rng : numpy.random.Generator
+        Deals the counts to folds.
     n_models : int
+    families : bool
+        Whether to offer sets of one family.
     """
-    ranked = [[d] if isinstance(d, Dictionary) else d.good() for d in _given_or_scored(marginals, given, rng)]
+    scored = list(_given_or_scored(marginals, given, rng))
+    first = _models(scored, n_models)
+    options = [tuple(sharpened(marginals, given, model) for model in first)]
+    if families:
+        of_one = ([d if isinstance(d, Dictionary) else d.of(f) for d in scored] for f in FAMILIES.values())
+        options += [_models(chosen, n_models) for chosen in of_one]
+    same = [all(a is b for a, b in zip(option[0], first[0], strict=True)) for option in options]
+    return [first] + [option for option, is_first in zip(options, same, strict=True) if not is_first]
+
+
+def _models(scored: Sequence[Dictionary | _Scored], n_models: int) -> Models:
+    ranked = [[d] if isinstance(d, Dictionary) else d.good() for d in scored]
     return tuple(tuple(good[model % len(good)] for good in ranked) for model in range(n_models))
 
 
@@ -150,10 +170,19 @@ class _Scored:
         good = as_good_as_best(self.scores, slack)
         return self.candidates[min(good, key=sizes.__getitem__) if good else int(np.argmin(sizes))]
 
+    def of(self, family: type[Gaussian | Laplace]) -> _Scored:
+        """Those whose grid is of one family; all where none is."""
+        chosen = [i for i, c in enumerate(self.candidates) if isinstance(_inner(c.families[0]), family)]
+        return _Scored([self.candidates[i] for i in chosen], self.scores[chosen]) if chosen else self
+
     def good(self) -> list[Dictionary]:
         """The candidates that are as good as the best, best first."""
         good = as_good_as_best(self.scores, GOOD_ERRORS)
         return [self.candidates[i] for i in good] or [self.smallest_good(0.0)]
+
+
+def _inner(family: Family) -> Family:
+    return family.base if isinstance(family, Lattice) else family
 
 
 def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator) -> _Scored:

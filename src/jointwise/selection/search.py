@@ -12,7 +12,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.learning import Learned, learn_atoms
 from jointwise.likelihood import held_out_gain, likelihood_problem
 from jointwise.marginals.coded import CodedRows
-from jointwise.selection.dictionaries import good_dictionaries, sharpened, split_counts
+from jointwise.selection.dictionaries import Models, dictionary_options, split_counts
 from jointwise.solvers import LikelihoodProblem, PosteriorEM, solve, start_around
 
 # What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.
@@ -26,8 +26,8 @@ LEAST_GAIN = 1e-4
 # How thoroughly: on so many rows, a table under `SMALL_TABLE` rows three times over.
 SEARCH_ROWS, SMALL_TABLE = 20_000, 4_000
 SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
-# Learned atoms overfit smaller tables.
-LEARNING_ROWS = 2_000
+# Smaller tables overfit learned atoms, and cannot tell families of atoms apart.
+LARGE_TABLE = 2_000
 # Larger tables bear more components: their number grows with this power of the rows.
 GROWTH = 0.3
 
@@ -52,7 +52,7 @@ class Choice:
         The same if the columns were independent.
     """
 
-    models: tuple[tuple[Dictionary, ...], ...]
+    models: Models
     n_components: int
     beta: float
     learn_dictionary: bool = False
@@ -72,9 +72,9 @@ def choose_model(
 ) -> Choice:
     """Dictionaries, number of components and strength of the prior, by held-out likelihood of rows.
 
-    Dictionaries come from the margins, as they are or with narrow atoms added. Number and strength are found uphill
-    from the middle of their ladders, on the first model's dictionaries: weak dependence wants few components and a
-    strong prior, strong dependence the opposite and narrow atoms. One component is independence.
+    Number and strength are found uphill from the middle of their ladders, on the dictionaries that fit the margins
+    best: weak dependence wants few components and a strong prior, strong dependence the opposite. There the other sets
+    of dictionaries are tried, and the best set goes on uphill. One component is independence.
 
     Parameters
     ----------
@@ -89,24 +89,22 @@ def choose_model(
     ranks, strengths : sequences of numbers
         The ladders, rising; a single rung where the value is given.
     learn_dictionary : bool or "auto"
-        "auto" is where held-out rows gain, of tables with at least `LEARNING_ROWS`.
+        "auto" is where held-out rows gain, of tables with at least `LARGE_TABLE`.
     """
-    models = good_dictionaries(rows, given, rng, n_models)
-    sharp = tuple(sharpened(rows, given, model) for model in models)
-    options = [models, sharp] if any(a is not b for a, b in zip(models[0], sharp[0], strict=True)) else [models]
-    may_learn = learn_dictionary == "auto" and len(rows.codes) >= LEARNING_ROWS
+    is_large = len(rows.codes) >= LARGE_TABLE
+    options = dictionary_options(rows, given, rng, n_models, families=is_large)
+    may_learn = is_large and learn_dictionary == "auto"
     if len(rows.axes) == 1 or (len(options) * len(ranks) * len(strengths) == 1 and not may_learn):
-        return Choice(models, ranks[0], strengths[0], learn_dictionary is True)
+        return Choice(options[0], ranks[0], strengths[0], learn_dictionary is True)
     folds = _row_folds(rows, rng)
     if not folds:  # one row
-        return Choice(models, ranks[0], strengths[-1])
+        return Choice(options[0], ranks[0], strengths[-1])
     seed = int(rng.integers(2**32))
     searches = [_Search(folds, option[0], ranks, strengths, seed) for option in options]
-    found: list[tuple[float, int, float]] = []
-    for search in searches:  # each begins where the one before has ended
-        found.append(search.climb(*found[-1][1:] if found else (FIRST_RANK, FIRST_STRENGTH)))
-    best = int(np.argmax([score for score, _, _ in found]))
-    score, rank, beta = found[best]
+    score, rank, beta = searches[0].climb(FIRST_RANK, FIRST_STRENGTH)
+    best = int(np.argmax([search.held_out(rank, beta) for search in searches]))
+    if best > 0:
+        score, rank, beta = searches[best].climb(rank, beta)
     learn = learn_dictionary is True
     if may_learn and rank > 1:
         learned = searches[best].held_out(rank, beta, learn=True)
@@ -134,7 +132,7 @@ class _Search:
         self._ranks = [rank for rank in ranks if rank <= most] or [min(ranks)]
         self._strengths = strengths
         self._seed = seed
-        self._scores: dict[tuple[int, int], float] = {}
+        self._scores: dict[tuple[int, float, bool], float] = {}
         self.independence = sum(_margins(part, problem) for part, problem in self._folds) / self._n_rows
 
     def climb(self, rank: int, strength: float) -> tuple[float, int, float]:
@@ -158,14 +156,17 @@ class _Search:
         rank, strength = at
         if not (0 <= rank < len(self._ranks) and 0 <= strength < len(self._strengths)):
             return -np.inf
-        if self._ranks[rank] == 1:
-            return self.independence
-        if at not in self._scores:
-            self._scores[at] = self.held_out(self._ranks[rank], self._strengths[strength])
-        return self._scores[at]
+        return self.held_out(self._ranks[rank], self._strengths[strength])
 
     def held_out(self, rank: int, strength: float, *, learn: bool = False) -> float:
         """Mean log-likelihood of the bins of held-out rows, after short runs on the others."""
+        if rank == 1:
+            return self.independence
+        if (rank, strength, learn) not in self._scores:
+            self._scores[rank, strength, learn] = self._run(rank, strength, learn=learn)
+        return self._scores[rank, strength, learn]
+
+    def _run(self, rank: int, strength: float, *, learn: bool) -> float:
         total = 0.0
         for k, (part, rest) in enumerate(self._folds):
             problem = replace(rest, beta=strength)
