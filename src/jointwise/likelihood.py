@@ -37,6 +37,8 @@ from jointwise.solvers.problem import stacked_slices
 
 # Starts are compared after this many steps, on at most this many rows: by then their order is mostly settled.
 SHORT_STEPS, SHORT_ROWS = 12, 20_000
+# Fewer components than this get more starts: each costs less, and is more likely to lead astray.
+MANY_COMPONENTS = 16
 # Beyond so many rows the tolerance falls with the root of their number: more rows tell finer differences.
 FINER_ROWS = 20_000
 # A component with less than this many rows to its name is dropped.
@@ -58,7 +60,8 @@ class LikelihoodSettings:
     beta : float
         Strength of the prior, in rows per component.
     n_init : int
-        Number of starts, shared by the models; of the starts of a model the best after a few steps is finished.
+        Number of starts, shared by the models; of the starts of a model the best after a few steps is finished. Of
+        less than 16 components there are more.
     max_iter : int
         The most steps of the last run.
     tol : float
@@ -108,7 +111,7 @@ def fit_likelihood(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    n_starts = -(-settings.n_init // len(models))
+    n_starts = int(np.ceil(settings.n_init / len(models) * max(1.0, MANY_COMPONENTS / settings.n_components)))
     tol = settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
     atoms, problems, found = [], [], []
     stages: dict[str, Solution[Factors]] = {}
