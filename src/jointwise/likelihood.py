@@ -61,7 +61,7 @@ class LikelihoodSettings:
         Strength of the prior, in rows per component.
     n_init : int
         Number of starts, shared by the models; of the starts of a model the best after a few steps is finished. Of
-        less than 16 components there are more.
+        less than 16 components there are more, unless it is one.
     max_iter : int
         The most steps of the last run.
     tol : float
@@ -89,6 +89,12 @@ class LikelihoodSettings:
         if check_real("tol", self.tol) < 0:
             raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
 
+    def starts_of_each(self, n_models: int) -> int:
+        """Number of starts of each of several models."""
+        if self.n_init == 1:
+            return 1
+        return int(np.ceil(self.n_init / n_models * max(1.0, MANY_COMPONENTS / self.n_components)))
+
 
 def fit_likelihood(
     rows: CodedRows,
@@ -111,7 +117,7 @@ def fit_likelihood(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    n_starts = int(np.ceil(settings.n_init / len(models) * max(1.0, MANY_COMPONENTS / settings.n_components)))
+    n_starts = settings.starts_of_each(len(models))
     tol = settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
     atoms, problems, found = [], [], []
     stages: dict[str, Solution[Factors]] = {}
