@@ -32,5 +32,9 @@ class MissingDependencyError(JointwiseError, ImportError):
     """An optional package is needed; the message says how to install it."""
 
 
+class DeviceError(JointwiseError, RuntimeError):
+    """A device was asked for that is not there."""
+
+
 class UnseenCategoryWarning(UserWarning):
     """A category that was not there when the model was fitted is treated as missing."""

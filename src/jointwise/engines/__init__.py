@@ -27,8 +27,14 @@ __all__ = [
 COMPILED_CELLS = 50_000
 
 
-def posterior_engine(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> PosteriorEngine:
-    """Rows ready for posterior counts: compiled for large tables, plain for small ones."""
+def posterior_engine(
+    codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
+) -> PosteriorEngine:
+    """Rows ready for posterior counts: on the card if asked for, compiled for large tables, plain for small ones."""
+    if device == "cuda":
+        from jointwise.engines.cuda import CudaEngine  # loads PyTorch
+
+        return CudaEngine(codes, n_bins, weights)
     if codes.size < COMPILED_CELLS:
         return ReferenceEngine(codes, n_bins, weights)
     from jointwise.engines.compiled import CompiledEngine  # loads numba, which small fits need not wait for

@@ -16,6 +16,7 @@ from jointwise._checks import check_choice, check_integer, check_weights
 from jointwise._progress import progress
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
+from jointwise.engines.cuda import check_cuda
 from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.estimators._tables import TableEstimator, generator
 from jointwise.exceptions import InputError
@@ -66,6 +67,7 @@ class JointEstimator(TableEstimator):
         n_init: int = 5,
         max_iter: int = 500,
         tol: float = 1e-4,
+        device: Literal["cpu", "cuda"] = "cpu",
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         on_interrupt: Literal["raise", "keep"] = "raise",
@@ -83,6 +85,7 @@ class JointEstimator(TableEstimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.on_interrupt = on_interrupt
@@ -136,6 +139,9 @@ class JointEstimator(TableEstimator):
             check_choice("polish", self.polish, ("likelihood",))
         check_integer("n_bins", self.n_bins, LEAST_BINS)
         check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
+        check_choice("device", self.device, ("cpu", "cuda"))
+        if self.device == "cuda":
+            check_cuda()
         if self.n_models != "auto":
             check_integer("n_models", self.n_models, 1)
         if not isinstance(self.learn_dictionary, bool):
@@ -180,6 +186,7 @@ class JointEstimator(TableEstimator):
             return
         if len(rows.codes) <= CANONICAL_ROWS:
             rows = rows.canonical()
+        rows = replace(rows, device=self.device)
         rng = generator(self.random_state)
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
             choice = choose_model(

@@ -59,6 +59,8 @@ class JUPAD(DensityMixin, JointEstimator):
         The most steps of the last stage.
     tol : float
         Its tolerance: change of the mean log-likelihood of a row or pair, or relative change of J (frobenius).
+    device : "cpu" or "cuda"
+        Where passes over the rows run; "cuda" needs an NVIDIA card and the extra `gpu`. Not used for pairs.
     random_state : int, RandomState or None
         Deals counts to cross-validation folds and draws the starts.
     verbose : bool

@@ -28,6 +28,8 @@ class CodedRows:
         Bin of each cell; `n_bins` of its axis where it is missing.
     weights : array of shape (n,), optional
         How often each row counts.
+    device : "cpu" or "cuda"
+        Where passes over the rows run.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class CodedRows:
     axes: tuple[Axis, ...]
     codes: CodeArray
     weights: FloatArray | None = None
+    device: str = "cpu"
 
     @classmethod
     def of(cls, data: Any, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None) -> CodedRows:
@@ -71,12 +74,12 @@ class CodedRows:
     def take(self, chosen: IntArray) -> CodedRows:
         """Return the rows at these positions."""
         weights = None if self.weights is None else self.weights[chosen]
-        return CodedRows(self.schema, self.axes, self.codes[chosen], weights)
+        return replace(self, codes=self.codes[chosen], weights=weights)
 
     def with_weights(self, weights: FloatArray) -> CodedRows:
         """Return the same rows with other weights, those of weight zero left out."""
         here = weights > 0
-        return CodedRows(self.schema, self.axes, self.codes[here], weights[here])
+        return replace(self, codes=self.codes[here], weights=weights[here])
 
     def canonical(self) -> CodedRows:
         """Return equal rows as one with their weights added, in the order of their codes; empty rows are left out.
@@ -94,4 +97,4 @@ class CodedRows:
 
     def engine(self) -> PosteriorEngine:
         """Return the rows ready for posterior counts."""
-        return posterior_engine(self.codes, self.n_bins, self.weights)
+        return posterior_engine(self.codes, self.n_bins, self.weights, self.device)
