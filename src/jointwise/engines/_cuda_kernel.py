@@ -1,7 +1,6 @@
 """The fused kernel of `jointwise.engines.cuda`, in triton; imported only where there is a card."""
 
 # mypy: ignore-errors
-# ruff: noqa: ANN001
 
 import triton
 import triton.language as tl
