@@ -40,6 +40,10 @@ ALLOWED: dict[str, set[str]] = {
         "fitting", "selection", "estimators", "metrics",
     },
     "datasets": {"variables", "families", "dictionary", "joint"},
+    "experiments": {
+        "variables", "tables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting",
+        "selection", "estimators", "metrics", "relatives", "datasets",
+    },
 }  # fmt: skip
 
 # Third-party packages of each part beyond the standard library; numpy is everywhere.

@@ -1,0 +1,9 @@
+"""The experiments by name, in the order of the page."""
+
+from __future__ import annotations
+
+from jointwise.experiments.base import Experiment
+
+_IN_ORDER: tuple[Experiment, ...] = ()
+
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _IN_ORDER}
