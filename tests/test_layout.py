@@ -57,6 +57,7 @@ PACKAGES: dict[str, set[str]] = {
     "joint": {"scipy"},
     "estimators": {"sklearn"},
     "relatives": {"scipy", "sklearn"},
+    "datasets": {"sklearn"},
 }
 # Imported inside a function only, and only when asked for.
 OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich"}
