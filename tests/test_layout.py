@@ -40,9 +40,10 @@ ALLOWED: dict[str, set[str]] = {
         "fitting", "selection", "estimators", "metrics",
     },
     "datasets": {"variables", "families", "dictionary", "joint"},
+    "plots": {"variables", "tables", "families", "dictionary", "joint"},
     "experiments": {
         "variables", "tables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting",
-        "selection", "estimators", "metrics", "relatives", "datasets",
+        "selection", "estimators", "metrics", "relatives", "datasets", "plots",
     },
 }  # fmt: skip
 
