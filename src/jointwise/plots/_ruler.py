@@ -32,6 +32,8 @@ TAIL, REACH, LEAST_TAIL = 0.004, 4.0, 0.02
 # Rows seen beyond the range are let in if they lie no further than this share of it outside.
 NEAR = 0.3
 MARGIN = 0.04
+# An axis with room for this many ticks has room for one percentage at a strip.
+FOR_A_STRIP = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +168,12 @@ class Ruler:
             axis.set_ticks(range(len(self.variable.categories)), [text(c) for c in self.variable.categories])
         elif is_temporal(self.variable.dtype):
             self._date_ticks(axis, most)
+        elif self.values is not None and len(self.values) <= most:
+            axis.set_ticks(self.values)
         else:
             axis.set_major_locator(ticker.MaxNLocator(most, integer=self.variable.kind is Kind.INTEGER))
         if len(self.spikes):
-            self._strip_ticks(axis)
+            self._strip_ticks(axis, most)
 
     def _date_ticks(self, axis: Axis, most: int) -> None:
         from matplotlib import dates as untyped_dates
@@ -185,7 +189,7 @@ class Ruler:
         axis.set_major_locator(locator)
         axis.set_major_formatter(dates.ConciseDateFormatter(locator, tz=locator.tz))
 
-    def _strip_ticks(self, axis: Axis) -> None:
+    def _strip_ticks(self, axis: Axis, most: int) -> None:
         """Numbers along the range only, and the value and probability of each spike at its strip."""
         from matplotlib import ticker
 
@@ -198,11 +202,11 @@ class Ruler:
         axis.set_view_interval(shown_low, shown_high, ignore=True)
         keep = (ticks >= low + away * near_low) & (ticks <= high - away * near_high)
         axis.set_major_locator(ticker.FixedLocator(ticks[keep]))
-        between = "\n" if axis is axis.axes.xaxis else " "
-        labels = [
-            f"{_shown(self.variable.decode_value(spike))}:{between}{percent(mass)}"
-            for spike, mass in zip(self.spikes, self.spike_masses, strict=True)
-        ]
+        across = axis is axis.axes.xaxis
+        labels = [_shown(self.variable.decode_value(spike)) for spike in self.spikes]
+        if not (across and len(labels) > most / FOR_A_STRIP):  # side by side, there is no room for percentages
+            between = ":\n" if across else ": "
+            labels = [f"{value}{between}{percent(p)}" for value, p in zip(labels, self.spike_masses, strict=True)]
         axis.set_minor_locator(ticker.FixedLocator(self.strips.mean(axis=1)))
         axis.set_minor_formatter(ticker.FixedFormatter(labels))
         axis.set_tick_params(which="minor", length=0)

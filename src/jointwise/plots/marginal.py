@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 N_POINTS = 600
 # Fewer rows than this are drawn one by one: their histogram would say nothing.
 LEAST_ROWS = 20
-MOST_BARS = 60
+LEAST_BARS, MOST_BARS = 5, 60
+# Rows looked at to choose the number of bars.
+MOST_COUNTED = 100_000
 # An atom with less weight than this cannot be seen.
 LEAST_WEIGHT = 1e-3
 # A peak more than this many times as high as the fullest cell is cut: some densities are infinite at a point.
-CUT = 4.0
+CUT = 2.0
 HEADROOM = 1.16
 
 
@@ -79,7 +81,8 @@ def plot_marginal(density: JointDensity, name: str, data: Any = None, ax: Axes |
     else:
         ax.set_ylabel(kind)
     bare(ax)
-    _legend(ax, down=down)
+    low, high = ruler.limits
+    _legend(ax, (1, 1) if down else ((ruler.edges[-1] - low) / (high - low), 1), down=down)
     return ax
 
 
@@ -135,14 +138,18 @@ def _draw_density(ax: Axes, ruler: Ruler, seen: FloatArray | None, *, atoms: boo
 
 
 def _grid(ruler: Ruler) -> FloatArray:
-    """Points at which a curve is evaluated: evenly spaced, and on both sides of every corner."""
+    """Points at which a curve is evaluated: evenly spaced, and on both sides of every corner.
+
+    Not the corner itself: two atoms that meet there may both count it as theirs.
+    """
     low, high = ruler.edges[0], ruler.edges[-1]
     even = np.linspace(low, high, N_POINTS)
     if ruler.variable.kind is Kind.INTEGER:
         return np.unique(np.round(even))
     corners = ruler.dictionary.take(ruler.is_smooth).corners()
-    both_sides = np.concatenate([corners, np.nextafter(corners, -np.inf), np.nextafter(corners, np.inf)])
-    return np.union1d(even, both_sides[(both_sides >= low) & (both_sides <= high)])
+    both_sides = np.concatenate([np.nextafter(corners, -np.inf), np.nextafter(corners, np.inf)])
+    within = both_sides[(both_sides >= low) & (both_sides <= high)]
+    return np.setdiff1d(np.union1d(even, within), corners)
 
 
 def _draw_atoms(ax: Axes, ruler: Ruler, grid: FloatArray) -> None:
@@ -160,6 +167,8 @@ def _draw_rows(ax: Axes, ruler: Ruler, seen: FloatArray) -> float:
     inside = seen[ruler.inside(seen)]
     label = _rows_label(seen, len(inside))
     inside = inside[~np.isin(inside, ruler.spikes)]
+    if not len(inside):
+        return 0.0
     if len(seen) < LEAST_ROWS:
         at_foot = np.full(len(inside), 0.04)
         along = ax.get_xaxis_transform()
@@ -172,14 +181,14 @@ def _draw_rows(ax: Axes, ruler: Ruler, seen: FloatArray) -> float:
 
 
 def _bar_edges(ruler: Ruler, inside: FloatArray) -> FloatArray:
-    """Edges of a histogram over the range; numpy's rule settles how many, within reason."""
-    low, high = float(ruler.edges[0]), float(ruler.edges[-1])
-    n_bars = len(np.histogram_bin_edges(inside, "auto", (low, high))) - 1 if len(inside) < 100_000 else MOST_BARS
-    n_bars = min(max(n_bars, 5), MOST_BARS)
+    """Edges of a histogram from the smallest to the largest row; numpy's rule settles how many, within reason."""
+    low, high = (inside.min(), inside.max()) if np.ptp(inside) > 0 else (ruler.edges[0], ruler.edges[-1])
+    n_bars = len(np.histogram_bin_edges(inside[:MOST_COUNTED], "auto")) - 1
+    n_bars = min(max(n_bars, LEAST_BARS), MOST_BARS)
     if ruler.variable.kind is not Kind.INTEGER:
-        return np.linspace(low, high, n_bars + 1)
-    step = np.ceil((high - low) / n_bars)
-    return np.arange(low, high + step, step)
+        return np.asarray(np.linspace(low, high, n_bars + 1), dtype=np.float64)
+    step = np.ceil((high - low + 1) / n_bars)
+    return np.arange(low - 0.5, high + step, step)
 
 
 def _draw_strips(ax: Axes, ruler: Ruler, seen: FloatArray | None) -> None:
@@ -204,19 +213,19 @@ def _is_down_the_side(ruler: Ruler) -> bool:
     return categories is not None and sum(len(str(c)) + 2 for c in categories) > LONGEST_ROW
 
 
-def _legend(ax: Axes, *, down: bool) -> None:
+def _legend(ax: Axes, corner: tuple[float, float], *, down: bool) -> None:
     """Put the legend in the room left above the highest bar, or above horizontal bars."""
     handles, labels = ax.get_legend_handles_labels()
     order = np.argsort([("model" not in label, "data" not in label) for label in labels], axis=0)[:, 0]
     handles, labels = [handles[i] for i in order], [labels[i] for i in order]
-    place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)} if down else {"loc": "upper right"}
     ax.legend(
         handles,
         labels,
+        loc="lower right" if down else "upper right",
+        bbox_to_anchor=corner,
         ncols=len(labels),
         frameon=False,
         fontsize="small",
         borderaxespad=0.2,
         columnspacing=1.2,
-        **place,
     )
