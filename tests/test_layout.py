@@ -45,6 +45,7 @@ ALLOWED: dict[str, set[str]] = {
         "variables", "tables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting",
         "selection", "estimators", "metrics", "relatives", "datasets", "plots",
     },
+    "cli": {"variables", "tables", "estimators", "joint", "plots", "experiments"},
 }  # fmt: skip
 
 # Third-party packages of each part beyond the standard library; numpy is everywhere.
@@ -59,6 +60,8 @@ PACKAGES: dict[str, set[str]] = {
     "estimators": {"sklearn"},
     "relatives": {"scipy", "sklearn"},
     "datasets": {"sklearn"},
+    "experiments": {"sklearn", "joblib"},
+    "cli": {"typer"},
 }
 # Imported inside a function only, and only when asked for.
 OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich"}

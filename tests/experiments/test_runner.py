@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jointwise.exceptions import FileFormatError, InputError, UnknownNameError
-from jointwise.experiments import EXPERIMENTS, Task, reproduce, store
+from jointwise.exceptions import FileFormatError, InputError, MissingDependencyError, UnknownNameError
+from jointwise.experiments import EXPERIMENTS, Task, reproduce, runner, store
 from jointwise.experiments.runner import command, default_folder, run, selected
 from jointwise.experiments.store import Record, TaskStore
 
@@ -51,7 +51,7 @@ def test_a_second_run_does_nothing_again(go, toy):
 def test_progress_counts_what_is_done(go, toy):
     calls = []
     go(toy, progress=lambda *call: calls.append(call))
-    assert calls == [(0, 3, "toy: task-0"), (1, 3, "toy: task-1"), (2, 3, "toy: task-2"), (3, 3, "")]
+    assert calls == [(0, 3, ""), (1, 3, "toy: task-0"), (2, 3, "toy: task-1"), (3, 3, "toy: task-2")]
 
 
 def test_a_quick_run_is_smaller_and_says_so(go, toy):
@@ -143,6 +143,12 @@ def test_names_and_folders():
         reproduce("no such", quick=True)
 
 
+def test_without_matplotlib_nothing_is_started(monkeypatch):
+    monkeypatch.setattr(runner, "find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match=r"jointwise\[plot\]"):
+        reproduce("laplacians", quick=True)
+
+
 def test_every_experiment_has_distinct_tasks_with_settings():
     for name, experiment in EXPERIMENTS.items():
         assert name == experiment.name
@@ -152,31 +158,32 @@ def test_every_experiment_has_distinct_tasks_with_settings():
             assert all(task.settings for task in tasks)
 
 
-def test_a_kill_loses_nothing_and_nothing_is_done_twice(tmp_path):
-    """Killed three times at arbitrary moments, results of 0.2 MB each; then left to finish."""
-    results, log, n = tmp_path / "results", tmp_path / "log", 40
-    for kill_after in (3, 11, 20, None):
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_kill_loses_nothing_and_nothing_is_done_twice(tmp_path, n_jobs):
+    """Killed twice at arbitrary moments, results of 0.2 MB each; then left to finish."""
+    results, log, n = tmp_path / "results", tmp_path / "log", 30
+    for kill_after in (3, 9, None):
         kept, lines_before = finished(results), len(Toy(log).ran())
-        promised, returncode = run_until(kill_after, results, log, n)
+        promised, returncode = run_until(kill_after, results, log, n, n_jobs)
         assert returncode == (0 if kill_after is None else -signal.SIGKILL)
         # all that was said to be done is there, whole
-        assert finished(results) >= {f"task-{i}" for i in range(promised)} | kept
+        assert finished(results) >= promised | kept
         # nothing that was there has been run again
         assert not kept & {line.removeprefix("run ") for line in Toy(log).ran()[lines_before:]}
     ran = Toy(log).ran()
     assert set(ran) == {f"run task-{i}" for i in range(n)}
-    assert len(ran) <= n + 3  # each kill costs at most the task that was running
+    assert len(ran) <= n + 2 * 2 * n_jobs  # a kill costs at most what was running or handed out
     assert f"Sum of squares: {sum(i * i for i in range(n))}" in (results / "README.md").read_text()
 
 
-def run_until(kill_after, results, log, n):
-    """Run the toy in a process of its own and kill it when so many tasks are reported done."""
-    promised = 0
-    arguments = [sys.executable, SCRIPT, results, log, str(n), "0.01"]
+def run_until(kill_after, results, log, n, n_jobs):
+    """Run the toy in a process of its own, killed when so many tasks are told done: which ones, and how it ended."""
+    promised = set()
+    arguments = [sys.executable, SCRIPT, results, log, str(n), "0.02", str(n_jobs)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:  # goes on after the kill with what was in the pipe by then
-            promised = int(line.split()[1])
-            if promised == kill_after:
+            promised |= set(line.split()[1:])
+            if len(promised) == kill_after:
                 process.kill()
     return promised, process.returncode
 

@@ -1,7 +1,7 @@
 """An experiment whose tasks say that they ran; as a script, it runs until it is killed or done.
 
-`python toy.py FOLDER LOG N SLEEP` appends "run KEY" to LOG when a task starts; "done COUNT" lines on stdout
-say how many results are on the disk.
+`python toy.py FOLDER LOG N SLEEP JOBS` appends "run KEY" to LOG when a task starts; "done KEY" lines on stdout tell
+which results are on the disk.
 """
 
 import sys
@@ -39,11 +39,12 @@ class Toy(Experiment):
 
 
 if __name__ == "__main__":
-    folder, log, n, sleep = sys.argv[1:]
+    folder, log, n, sleep, jobs = sys.argv[1:]
     run(
         [Toy(log, int(n), float(sleep))],
         quick=False,
         folder=Path(folder),
         command="jointwise reproduce toy",
-        progress=lambda done, _total, _name: print(f"done {done}", flush=True),
+        progress=lambda _done, _total, name: print("done", name.removeprefix("toy: "), flush=True),
+        n_jobs=int(jobs),
     )

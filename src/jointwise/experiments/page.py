@@ -37,15 +37,18 @@ def page(sections: Sequence[Section], *, command: str, quick: bool) -> str:
     """Markdown of the whole page."""
     minutes = sum(section.seconds for section in sections) / 60
     made = (
-        f"Made by `{command}`; every number below comes from that run. Computing took {minutes:.1f} minutes and ended "
-        f"{max(section.date for section in sections)[:10]} on a machine with {machine()}. Versions: {_versions()}."
+        f"Made by `{command}`; every number below comes from that run. It took {minutes:.1f} minutes of computing, "
+        f"counted on one core, and ended {max(section.date for section in sections)[:10]} on a machine with "
+        f"{machine()}. Versions: {_versions()}."
     )
     head = ["# Results", made]
     if quick:
         head.append(
             "This is a quick run: fewer truths and smaller tables than in the full one, so the numbers are rough."
         )
-    body = [f"## {s.title}\n\n{s.text.strip()}\n\nComputed in {s.seconds / 60:.1f} minutes." for s in sections]
+    body = [
+        f"## {s.title}\n\n{s.text.strip()}\n\nComputed in {s.seconds / 60:.1f} minutes of one core." for s in sections
+    ]
     return "\n\n".join([*head, *body]) + "\n"
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from jointwise.experiments import gaussians, hybrid, laplacians, laplacians_gaussians
 from jointwise.experiments.base import Experiment
 
-_IN_ORDER: tuple[Experiment, ...] = ()
+_IN_ORDER: tuple[Experiment, ...] = (
+    laplacians.EXPERIMENT,
+    gaussians.EXPERIMENT,
+    laplacians_gaussians.EXPERIMENT,
+    hybrid.EXPERIMENT,
+)
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _IN_ORDER}

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TypeAlias
 
-from jointwise.exceptions import UnknownNameError
-from jointwise.experiments.base import Experiment, Task
+from joblib import Parallel, delayed, parallel_config
+
+from jointwise.exceptions import MissingDependencyError, UnknownNameError
+from jointwise.experiments.base import Experiment, Result, Task
 from jointwise.experiments.page import Section, page
 from jointwise.experiments.registry import EXPERIMENTS
 from jointwise.experiments.store import Record, TaskStore, as_json, write_atomically
 
-# Takes the number of tasks done, of all tasks, and the task that is next ("" at the end).
+# Takes the number of tasks done, of all tasks, and the task that was done last ("" at the start).
 Progress: TypeAlias = Callable[[int, int, str], None]
 
 
@@ -24,6 +30,7 @@ def reproduce(
     quick: bool = False,
     folder: str | Path | None = None,
     progress: Progress | None = None,
+    n_jobs: int = -1,
 ) -> Path:
     """Run experiments and write the page of their results.
 
@@ -40,14 +47,21 @@ def reproduce(
         Where page, figures and results go. By default ``docs/results`` for all experiments, ``out/results`` for some,
         and ``out/results-quick`` for quick runs, in the current folder.
     progress : callable, optional
-        Called with the number of tasks done, the number of tasks, and the name of the next, before each task and at
-        the end. What is counted as done is on the disk.
+        Called with the number of tasks done, the number of all tasks, and the name of the one done last: at the start,
+        with an empty name, and after each task. What is counted as done is on the disk.
+    n_jobs : int
+        Processes that do tasks side by side, each on one core; -1 is one for each core. Numbers do not depend on it,
+        seconds may.
 
     Returns
     -------
     Path
         The page, ``README.md`` in the folder.
     """
+    if find_spec("matplotlib") is None:  # told before the work, not after it
+        raise MissingDependencyError(
+            "The figures need matplotlib, which is not installed: pip install 'jointwise[plot]'"
+        )
     chosen = selected(names, EXPERIMENTS)
     everything = len(chosen) == len(EXPERIMENTS)
     return run(
@@ -56,6 +70,7 @@ def reproduce(
         folder=default_folder(quick=quick, everything=everything) if folder is None else Path(folder),
         command=command(["all"] if everything else [experiment.name for experiment in chosen], quick=quick),
         progress=progress,
+        n_jobs=n_jobs,
     )
 
 
@@ -84,36 +99,69 @@ def command(names: Sequence[str], *, quick: bool) -> str:
 
 
 def run(
-    experiments: Sequence[Experiment], *, quick: bool, folder: Path, command: str, progress: Progress | None = None
+    experiments: Sequence[Experiment],
+    *,
+    quick: bool,
+    folder: Path,
+    command: str,
+    progress: Progress | None = None,
+    n_jobs: int = 1,
 ) -> Path:
     """Do the tasks that are not done yet, then write figures and page."""
-    plan = [(experiment, experiment.tasks(quick=quick)) for experiment in experiments]
+    plan = [
+        (TaskStore(folder / "tasks", experiment.name), task)
+        for experiment in experiments
+        for task in experiment.tasks(quick=quick)
+    ]
+    kept = {(store.experiment, task.key): store.load(task) for store, task in plan}
+    records = {place: record for place, record in kept.items() if record is not None}
     report_progress = progress or (lambda _done, _total, _name: None)
-    total, done = sum(len(tasks) for _, tasks in plan), 0
-    records: list[dict[str, Record]] = []
-    for experiment, tasks in plan:
-        store = TaskStore(folder / "tasks", experiment.name)
-        found: dict[str, Record] = {}
-        for task in tasks:
-            report_progress(done, total, f"{experiment.name}: {task.key}")
-            found[task.key] = store.load(task) or _do(task, store)
-            done += 1
-        records.append(found)
-    report_progress(done, total, "")
-    sections = [_section(experiment, found, folder) for (experiment, _), found in zip(plan, records, strict=True)]
+    report_progress(len(records), len(plan), "")
+    todo = [(store, task) for store, task in plan if (store.experiment, task.key) not in records]
+    for store, task, record in _done(todo, n_jobs):
+        store.save(task, record)
+        records[store.experiment, task.key] = record
+        report_progress(len(records), len(plan), f"{store.experiment}: {task.key}")
+    sections = []
+    for experiment in experiments:
+        own = {
+            task.key: records[store.experiment, task.key] for store, task in plan if store.experiment == experiment.name
+        }
+        sections.append(_section(experiment, own, folder))
     target = folder / "README.md"
     write_atomically(target, page(sections, command=command, quick=quick))
     return target
 
 
-def _do(task: Task, store: TaskStore) -> Record:
-    store.path(task)  # a key that cannot be kept is refused before the work, not after it
+def _done(todo: Sequence[tuple[TaskStore, Task]], n_jobs: int) -> Iterator[tuple[TaskStore, Task, Record]]:
+    """Tasks with their results, as they come."""
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        # unordered: a result must not wait on its way to the disk for an earlier task
+        results = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")(
+            delayed(_do)(i, task.run, os.getpid()) for i, (_, task) in enumerate(todo)
+        )
+        for i, record in results:
+            yield *todo[i], record
+
+
+def _do(i: int, run: Callable[[], Result], leader: int) -> tuple[int, Record]:
+    if os.getpid() != leader:
+        _end_with(leader)
     start = time.perf_counter()
-    result = as_json(task.run())
-    seconds = time.perf_counter() - start
-    record = Record(result, seconds, datetime.now(UTC).isoformat(timespec="seconds"))
-    store.save(task, record)
-    return record
+    result = as_json(run())
+    return i, Record(result, time.perf_counter() - start, datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+@cache
+def _end_with(leader: int) -> None:
+    """End this process soon after the one that leads it, which may be killed: nobody would keep its results."""
+
+    def watch() -> None:
+        while os.getppid() == leader:
+            time.sleep(0.2)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _section(experiment: Experiment, records: Mapping[str, Record], folder: Path) -> Section:

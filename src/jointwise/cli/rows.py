@@ -1,0 +1,239 @@
+"""Commands that go through a table row by row, in blocks: score, impute, classify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+
+from jointwise._checks import listed
+from jointwise._typing import FloatArray
+from jointwise.cli import screen
+from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format
+from jointwise.cli.files import open_table
+from jointwise.cli.models import FitSettings, fitted, load_model, open_model
+from jointwise.cli.outputs import plain, writing
+from jointwise.cli.table_file import Cells, TableFile
+from jointwise.exceptions import InputError
+from jointwise.joint import JointDensity
+from jointwise.joint.prediction import category_probabilities, draw, fill
+from jointwise.tables import encode
+from jointwise.variables import Schema
+
+OptionalData = Annotated[
+    str | None, typer.Argument(metavar="DATA", help="Table to go through; else the one that stands for MODEL.")
+]
+
+
+def encoded_blocks(
+    file: TableFile, schema: Schema, doing: str, *, absent: Literal["error", "missing"] = "error"
+) -> Iterator[tuple[int, Any, FloatArray]]:
+    """Blocks of a table: number of the first row from 1, the block, and its rows as numbers; shape (n, N)."""
+    dtypes = {variable.name: variable.dtype for variable in schema}
+    first = 1
+    for block in screen.read_blocks(file, doing):
+        X = encode(file.frame(block, dtypes), schema, absent=absent)
+        yield first, block, X
+        first += len(X)
+
+
+def check_columns(file: TableFile, schema: Schema) -> None:
+    """Refuse a table that lacks columns of the model, before anything is read."""
+    lacking = [name for name in schema.names if name not in file.names]
+    if lacking:
+        raise InputError(
+            f"{file.label} lacks the model's columns {listed(lacking)}; it has {listed(file.names)}. Add them, with "
+            "empty cells where nothing is known."
+        )
+
+
+def score(
+    model: Model,
+    data: OptionalData = None,
+    lowest: Annotated[int | None, typer.Option(min=1, help="Only so many rows, the least probable first.")] = None,
+    missing: Missing = None,
+    output: Output = "-",
+    form: Format = None,
+) -> None:
+    """Log-density of each row; the lowest are the anomalies.
+
+    With --lowest each row is shown whole, with the column that makes it odd and what would be expected there.
+
+    Example: jointwise score people.jw people.csv --lowest 5
+    """
+    form = checked_format(output, form)
+    density, file = _model_and_table(model, data, missing)
+    check_columns(file, density.schema)
+    with writing(output, form) as write:
+        if lowest is not None:
+            write(_lowest(density, file, lowest))
+            return
+        for first, _, X in encoded_blocks(file, density.schema, "Scoring"):
+            scores = density.mixture.logpdf(X)
+            write({"row": range(first, first + len(X)), "log_density": [plain(s) for s in scores]})
+
+
+def _lowest(density: JointDensity, file: TableFile, k: int) -> dict[str, list[Any]]:
+    """Rows with the lowest density, least first, with what makes each odd."""
+    kept: list[tuple[float, int, FloatArray, list[Any]]] = []
+    for first, block, X in encoded_blocks(file, density.schema, "Scoring"):
+        scores = density.mixture.logpdf(X)
+        chosen = np.argsort(scores, kind="stable")[:k]
+        cells = file.cells(block)
+        kept += [(scores[i], first + int(i), X[i], [cells[name][i] for name in file.names]) for i in chosen]
+        kept = sorted(kept, key=lambda row: row[:2])[:k]
+    odd = _oddest(density, np.array([row[2] for row in kept]).reshape(-1, len(density.names)))
+    columns: dict[str, list[Any]] = {
+        "row": [row[1] for row in kept],
+        "log_density": [plain(row[0]) for row in kept],
+        "oddest": [density.names[n] for n, _ in odd],
+        "expected": [plain(density.schema.variables[n].decode_value(guess)) for n, guess in odd],
+    }
+    for n, name in enumerate(file.names):
+        columns[name if name not in columns else f"{name} (data)"] = [row[3][n] for row in kept]
+    return columns
+
+
+def _oddest(density: JointDensity, X: FloatArray) -> list[tuple[int, float]]:
+    """For each row the variable whose best guess, in its place, would raise the density most; and that guess."""
+    kinds = [variable.kind for variable in density.schema]
+    gain, guesses = np.full(X.shape, -np.inf), np.full(X.shape, np.nan)
+    for n in range(X.shape[1]):
+        without = X.copy()
+        without[:, n] = np.nan
+        guesses[:, n] = fill(density.mixture, kinds, without)[:, n]
+        without[:, n] = guesses[:, n]
+        gain[:, n] = np.where(np.isnan(X[:, n]), -np.inf, density.mixture.logpdf(without))
+    best = np.argmax(gain, axis=1)
+    return [(int(n), float(guesses[i, n])) for i, n in enumerate(best)]
+
+
+def impute(
+    model: Model,
+    data: OptionalData = None,
+    random: Annotated[bool, typer.Option("--draw", help="Draw each gap instead of its best guess.")] = False,
+    missing: Missing = None,
+    output: Output = "-",
+    form: Format = None,
+    seed: SeedOrNone = None,
+) -> None:
+    """Fill the gaps of a table; every other cell stays as it is.
+
+    A gap gets its most probable category or its mean, given the rest of its row.
+    Columns that the model does not know are copied.
+
+    Example: jointwise impute people.jw people.csv -o filled.csv
+
+    Example: jointwise impute people.csv -o filled.csv
+    """
+    form = checked_format(output, form)
+    density, file = _model_and_table(model, data, missing)
+    check_columns(file, density.schema)
+    rng = np.random.default_rng(seed)
+    kinds = [variable.kind for variable in density.schema]
+    typed = form not in {"csv", "tsv"}  # CSV keeps each cell's own text
+    types = file.dtypes() if typed else {}
+    with writing(output, form) as write:
+        for _, block, X in encoded_blocks(file, density.schema, "Filling"):
+            gaps = np.isnan(X)
+            filled = draw(density.mixture, X, rng) if random else fill(density.mixture, kinds, X)
+            cells = file.typed_cells(block, types) if typed else file.cells(block)
+            write(_with_gaps_filled(density.schema, cells, gaps, filled))
+
+
+def _with_gaps_filled(schema: Schema, cells: Cells, gaps: Any, filled: FloatArray) -> Cells:
+    out = dict(cells)
+    for n, variable in enumerate(schema):
+        rows = np.flatnonzero(gaps[:, n])
+        column = out[variable.name] = list(out[variable.name])
+        for i in rows:
+            column[i] = plain(variable.decode_value(filled[i, n]))
+    return out
+
+
+def classify(
+    model: Model,
+    data: Data,
+    target: Annotated[str, typer.Option(help="Column to tell; a categorical one.")],
+    proba: Annotated[bool, typer.Option("--proba", help="The probability of each class as well.")] = False,
+    missing: Missing = None,
+    output: Output = "-",
+    form: Format = None,
+) -> None:
+    """Tell the most probable class of each row, and how probable it is.
+
+    MODEL may be the table to learn from.
+    If DATA holds the target, standard error tells the share of right answers.
+
+    Example: jointwise classify train.csv test.csv --target species -o classes.csv
+    """
+    form = checked_format(output, form)
+    _refuse_two_pipes(model, data)
+    density = load_model(model, missing or (), FitSettings(target=target))
+    categories = _classes(density, target)
+    file = open_table(data, missing or ())
+    _check_features(file, [name for name in density.names if name != target])
+    n, right, known = density.schema.index(target), 0, 0
+    with writing(output, form) as write:
+        for first, _, X in encoded_blocks(file, density.schema, "Classifying", absent="missing"):
+            truth = X[:, n].copy()
+            p = _class_probabilities(density, n, X)
+            best = np.argmax(p, axis=1)
+            right += int(np.sum(best == truth))
+            known += int(np.sum(~np.isnan(truth)))
+            columns: dict[str, Any] = {
+                "row": range(first, first + len(X)),
+                target: [categories[i] for i in best],
+                "probability": [plain(row) for row in p.max(axis=1)],
+            }
+            if proba:
+                columns |= {f"P({c})": [plain(x) for x in p[:, i]] for i, c in enumerate(categories)}
+            write(columns)
+    if known:
+        screen.note(f"Right: {right} of {known} rows that name {target!r} ({right / known:.1%}).")
+
+
+def _classes(density: JointDensity, target: str) -> tuple[Any, ...]:
+    variable = density.schema[target]
+    if variable.categories is None:
+        raise InputError(f"{target!r} is {variable.kind}, not categorical; fit the model with --target {target}.")
+    return variable.categories
+
+
+def _check_features(file: TableFile, features: list[str]) -> None:
+    lacking = [name for name in features if name not in file.names]
+    if lacking and len(lacking) == len(features):
+        raise InputError(f"{file.label} has none of the model's columns {listed(features)}.")
+    if lacking:
+        screen.note(f"Note: {file.label} lacks {listed(lacking)}; what they might be is averaged over.")
+
+
+def _class_probabilities(density: JointDensity, n: int, X: FloatArray) -> FloatArray:
+    X[:, n] = np.nan
+    categories = density.schema.variables[n].categories or ()
+    return category_probabilities(density.mixture, n, density.mixture.posterior(X), len(categories))
+
+
+def _model_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[JointDensity, TableFile]:
+    """Model and table; where one table stands for both, it is fitted and then gone through."""
+    _refuse_two_pipes(model, data)
+    found = open_model(model, missing or ())
+    if data is not None:
+        table = open_table(data, missing or ())
+        return (fitted(found) if isinstance(found, TableFile) else found), table
+    if isinstance(found, TableFile):
+        return fitted(found), found
+    raise typer.BadParameter(f"{model} is a model; name the table to go through as well.", param_hint="DATA")
+
+
+def _refuse_two_pipes(model: str, data: str | None) -> None:
+    if model == data == "-":
+        raise typer.BadParameter("Model and data cannot both come from standard input.", param_hint="DATA")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (score, impute, classify):
+        app.command()(command)
