@@ -185,7 +185,7 @@ class Ruler:
                 'leave rcParams["date.epoch"] as it is.'
             )
         _, zone = parse_datetime(self.variable.dtype) or ("D", None)
-        locator = dates.AutoDateLocator(tz=time_zone(zone) if zone else None, minticks=2, maxticks=most)
+        locator = dates.AutoDateLocator(tz=time_zone(zone) if zone else None, minticks=2, maxticks=most + 1)
         axis.set_major_locator(locator)
         axis.set_major_formatter(dates.ConciseDateFormatter(locator, tz=locator.tz))
 

@@ -56,7 +56,9 @@ def plot_convergence(estimator: Any, ax: Axes | None = None) -> Axes:
     if ends.min() > 0 and ends.max() > WIDE * ends.min():
         ax.set_yscale("log")
     if max(s.n_steps for s in stages.values()) > WIDE:
-        ax.set_xscale("symlog", linthresh=1)
+        ax.set_xscale("symlog", linthresh=1)  # the first steps gain most; step 0 has no logarithm
+        ax.set_xlim(left=-0.1)
+        ax.xaxis.set_major_formatter("{x:g}")
     ax.set(xlabel="step", ylabel="objective")
     bare(ax)
     _legend_beside(ax)

@@ -43,8 +43,8 @@ def plot_marginal(density: JointDensity, name: str, data: Any = None, ax: Axes |
     """Draw the marginal of one variable, the atoms it is made of, and a histogram of data.
 
     A density is a line over its atoms (thin lines, each times its weight), probabilities are stems. A spike is a
-    stem in a strip of its own beside the range: there the full height is probability one. Fewer than 20 rows are
-    drawn as ticks at the bottom. Long category names are written down the side.
+    stem in a strip of its own beside the range: there the full height is probability one. Fewer than 20 rows in
+    the range are drawn as ticks at the bottom. Long category names are written down the side.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _draw_rows(ax: Axes, ruler: Ruler, seen: FloatArray) -> float:
     inside = inside[~np.isin(inside, ruler.spikes)]
     if not len(inside):
         return 0.0
-    if len(seen) < LEAST_ROWS:
+    if len(inside) < LEAST_ROWS:
         at_foot = np.full(len(inside), 0.04)
         along = ax.get_xaxis_transform()
         ax.plot(inside, at_foot, "|", color="black", ms=16, mew=1.5, zorder=5, transform=along, label=label)
