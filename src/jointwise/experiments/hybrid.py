@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from jointwise.experiments.distances import CPD, DEFAULT, INDEPENDENCE, MIXTURES, PAPER
 from jointwise.experiments.synthetic import SyntheticExperiment
-from jointwise.experiments.telling import CPD, DEFAULT, INDEPENDENCE, MIXTURES, PAPER, Claim
+from jointwise.experiments.verdicts import Claim
 
 EXPERIMENT = SyntheticExperiment(
     name="hybrid",

@@ -20,17 +20,19 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from jointwise.datasets.synthetic import gaussians, hybrid, laplacians, laplacians_gaussians
+from jointwise.dictionary import Dictionary
 from jointwise.estimators import JUPAD
-from jointwise.experiments import telling
 from jointwise.experiments.base import Experiment, Result, Task
-from jointwise.experiments.telling import CPD, DEFAULT, INDEPENDENCE, MIXTURES, PAPER, Claim, Measurement
+from jointwise.experiments.distances import CONTROL, CPD, DEFAULT, INDEPENDENCE, MIXTURES, PAPER, Distances, Measurement
+from jointwise.experiments.verdicts import Claim, verdicts
 from jointwise.joint.density import JointDensity
 from jointwise.metrics import mean_absolute_log_ratio
 from jointwise.relatives import CPD3, GaussianMixtureDensity, IndependenceDensity
 from jointwise.relatives.gaussian_mixture import CovarianceError
+from jointwise.variables import Kind
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
-N_TRUTHS = 4
+N_TRUTHS = 5
 QUICK_SIZES = (500, 1_000, 5_000)
 QUICK_N_TRUTHS = 2
 # M of the paper.
@@ -48,12 +50,32 @@ LAWS: dict[str, Callable[[int], JointDensity]] = {
     "laplacians-gaussians": laplacians_gaussians,
     "hybrid": hybrid,
 }
-# From the true rank, the kinds of the columns and a seed to an estimator.
-ESTIMATORS: dict[str, Callable[[int, Mapping[str, str], int], Any]] = {
-    INDEPENDENCE: lambda _, kinds, seed: IndependenceDensity(kinds=kinds, random_state=seed),
-    PAPER: lambda rank, kinds, seed: JUPAD(rank, loss="frobenius", polish=None, kinds=kinds, random_state=seed),
-    DEFAULT: lambda _, kinds, seed: JUPAD(kinds=kinds, random_state=seed),
-    CPD: lambda rank, kinds, seed: CPD3(rank, kinds=kinds, random_state=seed),
+
+
+def _kinds(law: JointDensity) -> dict[str, str]:
+    return {variable.name: str(variable.kind) for variable in law.schema}
+
+
+def _true_atoms(law: JointDensity) -> dict[str, Dictionary]:
+    """Dictionaries that hold the atoms of the truth itself; states have theirs anyway."""
+    return {
+        variable.name: dictionary
+        for variable, dictionary in zip(law.schema, law.mixture.dictionaries, strict=True)
+        if variable.kind is Kind.CONTINUOUS
+    }
+
+
+def _as_in_the_paper(law: JointDensity, seed: int, **options: Any) -> JUPAD:
+    return JUPAD(law.n_components, loss="frobenius", polish=None, kinds=_kinds(law), random_state=seed, **options)
+
+
+# From the truth, for its kinds of variables and its rank, and a seed to an estimator.
+ESTIMATORS: dict[str, Callable[[JointDensity, int], Any]] = {
+    INDEPENDENCE: lambda law, seed: IndependenceDensity(kinds=_kinds(law), random_state=seed),
+    PAPER: _as_in_the_paper,
+    CONTROL: lambda law, seed: _as_in_the_paper(law, seed, dictionaries=_true_atoms(law)),
+    DEFAULT: lambda law, seed: JUPAD(kinds=_kinds(law), random_state=seed),
+    CPD: lambda law, seed: CPD3(law.n_components, kinds=_kinds(law), random_state=seed),
 }
 
 
@@ -84,18 +106,17 @@ class SyntheticExperiment(Experiment):
 
     def report(self, results: Mapping[str, Result], folder: Path) -> str:
         """Introduction, verdicts, figure and tables."""
-        found = [Measurement(**row) for result in results.values() for row in result["rows"]]
-        found += telling.best_mixtures(found)
+        found = Distances([Measurement(**row) for result in results.values() for row in result["rows"]])
         figure = f"{self.name}.png"
-        telling.draw(found, folder / figure)
+        found.draw(folder / figure)
         return "\n\n".join(
             [
                 self.intro,
-                _how(found),
-                f"{telling.verdicts(self.claims, found)}\n{telling.above_independence(found)}",
+                _how(len(found.seeds)),
+                verdicts(self.claims, found),
                 f"![D against the number of rows]({figure})",
-                telling.distance_table(found),
-                telling.mixture_table(found),
+                found.table(),
+                found.mixture_table(),
             ]
         )
 
@@ -107,15 +128,15 @@ def _task(law: str, n: int, seed: int, method: str) -> Task:
     return Task(f"n{n}-seed{seed}-{_KEYS[method]}", partial(_METHODS[method], law, n, seed), settings)
 
 
-def _how(found: Sequence[Measurement]) -> str:
-    truths = len({m.seed for m in found})
+def _how(n_truths: int) -> str:
     return (
-        f"Mean and standard error of {truths} random truths, each with its own rows and M = {N_POINTS:,} points. JUPAD "
-        f"as in the paper and CPD-3 (all triples, published settings) are told the true rank, JUPAD by default is told "
-        "nothing. Dictionaries are the automatic ones. Gaussian mixtures have full covariances without "
-        f"regularisation and {STEP}, {2 * STEP}, {3 * STEP}, ... clusters until a covariance fails or {PATIENCE} "
-        "numbers in a row bring D no lower; the best of them is picked by D itself, which nobody could do without "
-        "the truth and which flatters it."
+        f"Mean and standard error of {n_truths} random truths, each with its own rows and M = {N_POINTS:,} points. "
+        "JUPAD as in the paper and CPD-3 (all triples, published settings) are told the true rank, JUPAD() is told "
+        "nothing. Dictionaries are the automatic ones; the last row of the table is a control, with the atoms of the "
+        "truth itself. Gaussian mixtures have full covariances without regularisation and "
+        f"{STEP}, {2 * STEP}, {3 * STEP}, ... clusters until a covariance fails or {PATIENCE} numbers in a row bring D "
+        "no lower; the best of them is picked by D itself, which nobody could do without the truth and which "
+        "flatters it."
     )
 
 
@@ -143,8 +164,7 @@ class Trial:
 def run_estimator(method: str, law: str, n: int, seed: int) -> Result:
     """Distance of one estimator."""
     truth = LAWS[law](seed)
-    kinds = {variable.name: str(variable.kind) for variable in truth.schema}
-    model = ESTIMATORS[method](truth.n_components, kinds, seed)
+    model = ESTIMATORS[method](truth, seed)
     return {"rows": [vars(Trial(truth, n, seed).measure(model, method))]}
 
 
@@ -172,4 +192,11 @@ _METHODS: dict[str, Callable[[str, int, int], Result]] = {
     **{method: partial(run_estimator, method) for method in ESTIMATORS},
     MIXTURES: run_mixtures,
 }
-_KEYS = {INDEPENDENCE: "independence", PAPER: "jupad-paper", DEFAULT: "jupad", CPD: "cpd3", MIXTURES: "gmm"}
+_KEYS = {
+    INDEPENDENCE: "independence",
+    PAPER: "jupad-paper",
+    CONTROL: "jupad-paper-true-atoms",
+    DEFAULT: "jupad",
+    CPD: "cpd3",
+    MIXTURES: "gmm",
+}
