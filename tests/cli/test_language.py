@@ -49,6 +49,8 @@ def bound(text):
         ("pay < 1e3", Interval(-INF, np.nextafter(1000.0, -INF))),
         ("pay in 1.5..2.5", Interval(1.5, 2.5)),
         ('"two words" >= 1', Interval(1.0, INF)),
+        ("two words in 1..2", Interval(1.0, 2.0)),
+        ("'in' = false", Point(0.0)),
         ("size > S", Interval(1.0, INF)),
         ("size <= M", Interval(-INF, 1.0)),
         ("rooms=2", Point(1.0)),
@@ -70,6 +72,7 @@ def test_names_conditions_and_probabilities():
     assert (event.names, set(event.asked), set(event.given)) == ((), {0, 2}, {1})
     assert bound("P(pay | sex=F)").names == ("pay",)
     assert bound("P (pay)").names == ("pay",)
+    assert bound("two words, pay").names == ("two words", "pay")
 
 
 def test_a_variable_may_be_called_p_or_hold_quotes():
@@ -83,8 +86,8 @@ def test_a_variable_may_be_called_p_or_hold_quotes():
     [
         ("", 0, "name of a variable"),
         ("pay |", 5, "name of a variable"),
-        ("pay sex", 4, "quotes"),
-        ("two words", 4, "quotes"),
+        ("pay sex", 0, "Unknown variable 'pay sex'"),
+        ("pay 'sex'", 4, "a comma, a bar or the end"),
         ("pay > 3", 4, "write P"),
         ("P(pay > 3", 9, "closing bracket"),
         ("P(pay > 3) x", 11, "ends before this"),

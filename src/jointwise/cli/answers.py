@@ -213,4 +213,6 @@ def summary(density: JointDensity, name: str) -> str:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (int, float)) else str(value)
+    if not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"

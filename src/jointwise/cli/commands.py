@@ -127,7 +127,12 @@ def _values(variable: Any) -> str:
 
 def _pairs(density: JointDensity) -> dict[str, list[Any]]:
     """Mutual information of each pair, the strongest first."""
-    found = [(density.mutual_information(a, b).value, a, b) for a, b in combinations(density.names, 2)]
+    pairs = list(combinations(density.names, 2))
+    found = []
+    with screen.tasks("Pairs") as progress:
+        for done, (a, b) in enumerate(pairs):
+            progress(done, len(pairs), "")
+            found.append((density.mutual_information(a, b).value, a, b))
     found.sort(key=lambda each: -each[0])
     return {
         "column": [a for _, a, _ in found],
@@ -146,7 +151,7 @@ def query(
     """Ask for a probability, or for how variables are distributed, given what is known of others.
 
     After the bar come conditions: a=x, a!=x, a<1, a<=1, a>1, a>=1, a in 1..2, a in {x, y}.
-    Names and values with spaces or signs go into quotes.
+    Names and values with signs in them go into quotes.
 
     Example: jointwise query people.jw "income, age | sex=F, age in 30..40"
 

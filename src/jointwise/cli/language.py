@@ -9,7 +9,7 @@ Grammar::
                | name "in" [ value ] ".." [ value ]
                | name "in" "{" value { "," value } "}"
     names      = name { "," name }
-    name,value = a word, or anything in single or double quotes
+    name,value = words without signs, other than "in" between them; or anything in single or double quotes
 
 Nothing is evaluated: text becomes tokens, tokens become a `Question`, and `bind` checks it against the variables of a
 model. Whatever is wrong is shown with its place.
@@ -119,14 +119,17 @@ class _Parser:
         return Question(self._text, given=given)
 
     def _asked(self, *, bracketed: bool) -> tuple[tuple[Token, ...], tuple[Condition, ...]]:
-        conditional = self._peek(1).kind in COMPARISONS or self._is_in(self._peek(1))
-        if not conditional:
-            return self._list(self._name), ()
+        start = self._next
+        names = self._list(self._name)
+        relation = self._peek()
+        if relation.kind not in COMPARISONS and not self._is_in(relation):
+            return names, ()
         if not bracketed:
             raise self._wrong(
                 "Before the bar stand names alone; write P(...) around a question that says what they should be",
-                self._peek(1),
+                relation,
             )
+        self._next = start
         return (), self._list(self._condition)
 
     def _list(self, item: Callable[[], Any]) -> tuple[Any, ...]:
@@ -166,7 +169,11 @@ class _Parser:
         if token.kind not in {"word", "quoted"}:
             raise self._wrong(f"Here should be {what}", token)
         self._next += 1
-        return token
+        last = token
+        while token.kind == self._peek().kind == "word" and not self._is_in(self._peek()):
+            last = self._peek()
+            self._next += 1
+        return token if last is token else Token("word", self._text[token.at : last.at + len(last.text)], token.at)
 
     def _peek(self, ahead: int = 0) -> Token:
         return self._tokens[min(self._next + ahead, len(self._tokens) - 1)]
@@ -185,10 +192,7 @@ class _Parser:
         return token.kind == "word" and token.text == "in"
 
     def _wrong(self, sentence: str, token: Token) -> QuestionError:
-        before = self._tokens[self._next - 1] if self._next else token
-        spaced = {token.kind, before.kind} <= {"word", "quoted"} and before is not token
-        hint = "; put names and values with spaces into quotes" if spaced else ""
-        return QuestionError(f"{sentence}{hint}.", self._text, token.at)
+        return QuestionError(f"{sentence}.", self._text, token.at)
 
 
 def _tokens(text: str) -> Iterator[Token]:

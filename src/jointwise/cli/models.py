@@ -17,7 +17,7 @@ from jointwise.estimators import JUPAD
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
 from jointwise.joint.serialization import MAGIC
-from jointwise.variables import Schema
+from jointwise.variables import Schema, Variable
 
 # A text column with more different values than this share of its rows, and this number, names the rows.
 NAMES_SHARE, NAMES_LEAST = 0.5, 50
@@ -87,7 +87,7 @@ def fit_table(file: TableFile, settings: FitSettings) -> JUPAD:
         raise InputError(f"{file.label} has no rows, so there is nothing to learn from.")
     types = file.dtypes()
     dtypes = {name: types[name] for name in names}
-    _say_strangers(file, names)
+    strangers = _say_strangers(file, names)
     kinds = dict(settings.kinds)
     if settings.target is not None:
         kinds.setdefault(settings.target, "categorical")
@@ -99,7 +99,7 @@ def fit_table(file: TableFile, settings: FitSettings) -> JUPAD:
 
     model = JUPAD(settings.rank or "auto", kinds=kinds, random_state=settings.seed, verbose=is_watched())
     model.fit_blocks(blocks)
-    _say_names(model.density_, file.rows_read)
+    _say_names([v for v in model.density_.schema if v.name not in strangers], file.rows_read)
     return model
 
 
@@ -121,8 +121,9 @@ def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:
     return kept
 
 
-def _say_strangers(file: TableFile, names: Sequence[str]) -> None:
-    """Tell of columns that are text because of a few cells."""
+def _say_strangers(file: TableFile, names: Sequence[str]) -> set[str]:
+    """Tell of columns that are text because of a few cells, and return them."""
+    told = set()
     for name in names:
         stranger = file.cell_counts[name].stranger() if name in file.cell_counts else None
         if stranger is not None:
@@ -130,11 +131,13 @@ def _say_strangers(file: TableFile, names: Sequence[str]) -> None:
                 f"Note: {name!r} is read as text, though most of its cells are numbers, because of {stranger!r}; if "
                 f"that marks a gap, add --missing {stranger!r}."
             )
+            told.add(name)
+    return told
 
 
-def _say_names(density: JointDensity, n_rows: int) -> None:
+def _say_names(variables: Sequence[Variable], n_rows: int) -> None:
     """Tell of text columns that have nearly as many values as rows."""
-    for variable in density.schema:
+    for variable in variables:
         n = len(variable.categories or ()) if variable.dtype == "string" else 0
         if n > NAMES_LEAST and n > NAMES_SHARE * n_rows:
             note(f"Note: {variable.name!r} has {n} different values and tells little; --drop {variable.name!r}?")

@@ -85,15 +85,15 @@ def _destination(path: str) -> Iterator[IO[bytes]]:
         beside.unlink(missing_ok=True)
 
 
-def plain(cell: Any) -> Any:
+def plain(cell: Any, digits: int = 10) -> Any:
     """One cell as Python has it, None for a gap, and no more digits of a float than mean anything.
 
-    >>> plain(np.float64(0.1) + 0.2), plain(np.int64(3)), plain(float("nan"))
-    (0.3, 3, None)
+    >>> plain(np.float64(0.1) + 0.2), plain(np.int64(3)), plain(float("nan")), plain(2 / 3, 3)
+    (0.3, 3, None, 0.667)
     """
     cell = cell.item() if isinstance(cell, np.generic) else cell
     if isinstance(cell, float):
-        return None if math.isnan(cell) else float(f"{cell:.10g}")
+        return None if math.isnan(cell) else float(f"{cell:.{digits}g}")
     return cell
 
 

@@ -45,9 +45,9 @@ def show(*things: Any) -> None:
         out.print(thing, markup=False)
 
 
-def table(columns: Mapping[str, Sequence[Any]], title: str | None = None) -> Table:
+def table(columns: Mapping[str, Sequence[Any]]) -> Table:
     """Columns as a table, numbers to the right."""
-    made = _empty_table(title)
+    made = _empty_table()
     for name, cells in columns.items():
         numeric = bool(len(cells)) and all(isinstance(cell, (int, float)) for cell in cells)
         made.add_column(name, justify="right" if numeric else "left")
@@ -58,7 +58,7 @@ def table(columns: Mapping[str, Sequence[Any]], title: str | None = None) -> Tab
 
 def bars(name: str, columns: Mapping[str, Sequence[Any]]) -> Table:
     """Rows of one variable with their probabilities, as numbers and as bars."""
-    made = _empty_table(None)
+    made = _empty_table()
     made.add_column(name)
     made.add_column("probability", justify="right")
     made.add_column("")
@@ -72,8 +72,8 @@ def crossed(names: Sequence[str], parts: Sequence[Partition], probabilities: Flo
     """Probabilities of two variables: the one with fewer rows goes across."""
     down, across = (0, 1) if len(parts[0].labels) >= len(parts[1].labels) else (1, 0)
     values = probabilities if down == 0 else probabilities.T
-    made = _empty_table(f"{names[down]} (down) and {names[across]} (across)")
-    made.add_column("")
+    made = _empty_table()
+    made.add_column(f"{names[down]} \\ {names[across]}")
     for text in parts[across].labels:
         made.add_column(_cell(text), justify="right")
     for text, row in zip(parts[down].labels, values, strict=True):
@@ -102,7 +102,7 @@ def read_blocks(file: TableFile, doing: str) -> Iterator[Any]:
 
 @contextmanager
 def tasks(doing: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Context whose value takes tasks done, all tasks and the last one's name: a bar, or a line each."""
+    """Context whose value takes tasks done, all tasks and the last one's name: a bar, or a line for each name."""
     with _progress(doing) as update:
 
         def show(done: int, total: int, name: str) -> None:
@@ -126,11 +126,11 @@ def _progress(doing: str) -> Iterator[Callable[[float, float], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def _empty_table(title: str | None) -> Table:
+def _empty_table() -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, title_style="")
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
 
 
 def _cell(cell: Any) -> Any:

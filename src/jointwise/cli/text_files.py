@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -46,7 +47,7 @@ class TextFile(TableFile):
         try:
             return {name: convert(name, block[name], dtype) for name, dtype in dtypes.items() if name in block}
         except InputError as error:
-            raise InputError(f"{self.label}: {error}") from None
+            raise InputError(f"{self.label}: {error} If that marks a gap, name it with --missing.") from None
 
     def cells(self, block: Cells) -> Cells:
         """Every cell of a block as it came, None where there is a gap."""
@@ -76,12 +77,14 @@ class TextFile(TableFile):
             raise InputError(
                 f"{self.label}, line {number}: this is not text in UTF-8 ({error.reason}); convert the file first."
             ) from None
-        except (EOFError, gzip.BadGzipFile) as error:
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f"{self.label} is damaged or cut short: {error}.") from None
         if len(line) == MAX_LINE:
             raise InputError(
                 f"{self.label}, line {number}: a line of over {MAX_LINE:,} characters is no row of a table."
             )
+        if "\0" in line:
+            raise InputError(f"{self.label}, line {number}: this is not text, it holds a zero byte.")
         return line
 
     def _columns(self, rows: list[Sequence[Any]]) -> Cells:
