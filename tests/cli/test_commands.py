@@ -97,6 +97,7 @@ def test_fit_tells_what_it_wonders_about(tmp_path):
     assert "'age' is read as text" in result.stderr
     assert "--missing 'unknown'" in result.stderr
     assert "--drop 'name'" in result.stderr
+    assert "--drop 'age'" not in result.stderr
     result = run("fit", tmp_path / "t.csv", "-o", tmp_path / "m.jw", "--rank", 1, "--missing", "unknown")
     assert "is read as text" not in result.stderr
 
@@ -224,6 +225,20 @@ def test_gaps_do_not_hide_an_odd_row(model, tmp_path):
     columns["monthly pay"][40] = "70"
     rows = rows_of(run("score", model, write_csv(tmp_path / "t.csv", columns), "--lowest", 1).stdout)
     assert (rows[0]["row"], rows[0]["oddest"]) == ("41", "monthly pay")
+
+
+def test_without_a_model_rows_are_judged_by_models_of_other_rows(tmp_path, monkeypatch):
+    columns = people(150, seed=1) | {"name": [f"person {i}" for i in range(150)]}
+    columns["age"][40] = "1924"
+    path = write_csv(tmp_path / "t.csv", columns)
+    monkeypatch.setattr("jointwise.cli.text_files.BLOCK_CELLS", 200)
+    result = run("score", path, "--lowest", 1)
+    (row,) = rows_of(result.stdout)
+    assert (row["row"], row["oddest"], row["name"]) == ("41", "age", "person 40")
+    assert "left out, for they differ in nearly every row: 'name'" in result.stderr
+    scores = rows_of(run("score", path).stdout)
+    assert [int(each["row"]) for each in scores] == list(range(1, 151))
+    assert scores[40]["log_density"] == row["log_density"]
 
 
 def test_gaps_are_filled_and_nothing_else_is_touched(model, tmp_path):

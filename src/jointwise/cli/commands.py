@@ -11,7 +11,7 @@ import typer
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_table
 from jointwise.cli.language import bind, parse_conditions, parse_question
-from jointwise.cli.models import FitSettings, fit_table, load_model, plain_density, save_model
+from jointwise.cli.models import FitSettings, fit_table, load_model, plain_density, save_model, say_doubts
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
 from jointwise.joint import JointDensity
 from jointwise.joint.events import Point
@@ -64,7 +64,9 @@ def fit(
     """
     check_place(output)
     settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed)
-    model = fit_table(open_table(data, missing or ()), settings)
+    file = open_table(data, missing or ())
+    say_doubts(file, settings.drop)
+    model = fit_table(file, settings)
     save_model(plain_density(model), output)
     screen.note(model.summary())
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jointwise._checks import unknown_name
+import numpy as np
+
+from jointwise._checks import listed, unknown_name
 from jointwise.cli.files import open_table, spooled
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
@@ -17,10 +19,8 @@ from jointwise.estimators import JUPAD
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
 from jointwise.joint.serialization import MAGIC
-from jointwise.variables import Schema, Variable
-
-# A text column with more different values than this share of its rows, and this number, names the rows.
-NAMES_SHARE, NAMES_LEAST = 0.5, 50
+from jointwise.tables import read_table
+from jointwise.variables import Schema
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,23 @@ def open_model(path: str, missing: Sequence[str] = ()) -> JointDensity | TableFi
 
 
 def fitted(table: TableFile, settings: FitSettings | None = None) -> JointDensity:
-    """Return the density of a table that stands in the place of a model."""
+    """Return the density of a table that stands in the place of a model; columns that name the rows are left out."""
+    return plain_density(fit_table(table, without_names(table, settings or FitSettings())))
+
+
+def cross_fitted(table: TableFile, n_folds: int) -> list[JointDensity]:
+    """Densities of a table, the k-th without the rows n with (n - 1) % n_folds == k; rows count from 1."""
+    settings = without_names(table, FitSettings())
+    return [plain_density(fit_table(table, settings, fold=(k, n_folds))) for k in range(n_folds)]
+
+
+def without_names(table: TableFile, settings: FitSettings) -> FitSettings:
+    """Return the settings, with columns to be dropped that name the rows; and say so."""
     note(f"{table.label} is a table: fitting it first; `jointwise fit` would keep the model.")
-    return plain_density(fit_table(table, settings or FitSettings()))
+    named = [name for name, counts in table.cell_counts.items() if name != settings.target and counts.names_rows()]
+    if named:
+        note(f"Note: left out, for they differ in nearly every row: {listed(named)}.")
+    return replace(settings, drop=[*settings.drop, *named])
 
 
 def save_model(density: JointDensity, path: str) -> None:
@@ -80,27 +94,51 @@ def save_model(density: JointDensity, path: str) -> None:
         write_bytes("-", place.read_bytes())
 
 
-def fit_table(file: TableFile, settings: FitSettings) -> JUPAD:
-    """Fit a table in blocks: types, profile and codes in a pass each, and only the codes are kept."""
+def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | None = None) -> JUPAD:
+    """Fit a table in blocks: types, profile and codes in a pass each, and only the codes are kept.
+
+    Parameters
+    ----------
+    file : TableFile
+    settings : FitSettings
+    fold : (k, n), optional
+        Leave out every n-th row, from the k-th on; they count from 0.
+    """
     names = _chosen(file.names, settings)
     if next(file.blocks(), None) is None:
         raise InputError(f"{file.label} has no rows, so there is nothing to learn from.")
     types = file.dtypes()
     dtypes = {name: types[name] for name in names}
-    strangers = _say_strangers(file, names)
     kinds = dict(settings.kinds)
     if settings.target is not None:
         kinds.setdefault(settings.target, "categorical")
-
     passes = iter(("Looking at the columns", "Coding the rows"))
 
     def blocks() -> Iterator[Any]:
-        return (file.frame(block, dtypes) for block in read_blocks(file, next(passes)))
+        first = 0
+        for block in read_blocks(file, next(passes)):
+            table = read_table(file.frame(block, dtypes))
+            number = np.arange(first, first + table.n_rows)
+            first += table.n_rows
+            yield table if fold is None else table.rows(number % fold[1] != fold[0])
 
     model = JUPAD(settings.rank or "auto", kinds=kinds, random_state=settings.seed, verbose=is_watched())
-    model.fit_blocks(blocks)
-    _say_names([v for v in model.density_.schema if v.name not in strangers], file.rows_read)
-    return model
+    return model.fit_blocks(blocks)
+
+
+def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
+    """Tell of columns that are text because of a few cells, and of those that differ in nearly every row."""
+    for name, counts in file.cell_counts.items():
+        if name in drop:
+            continue
+        stranger = counts.stranger()
+        if stranger is not None:
+            note(
+                f"Note: {name!r} is read as text, though most of its cells are numbers, because of {stranger!r}; if "
+                f"that marks a gap, add --missing {stranger!r}."
+            )
+        elif counts.names_rows():
+            note(f"Note: {name!r} differs in nearly every row, so it tells nothing of others; --drop {name!r}?")
 
 
 def plain_density(model: JUPAD) -> JointDensity:
@@ -119,25 +157,3 @@ def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:
     if not kept:
         raise InputError("Every column is dropped, so there is nothing to learn from.")
     return kept
-
-
-def _say_strangers(file: TableFile, names: Sequence[str]) -> set[str]:
-    """Tell of columns that are text because of a few cells, and return them."""
-    told = set()
-    for name in names:
-        stranger = file.cell_counts[name].stranger() if name in file.cell_counts else None
-        if stranger is not None:
-            note(
-                f"Note: {name!r} is read as text, though most of its cells are numbers, because of {stranger!r}; if "
-                f"that marks a gap, add --missing {stranger!r}."
-            )
-            told.add(name)
-    return told
-
-
-def _say_names(variables: Sequence[Variable], n_rows: int) -> None:
-    """Tell of text columns that have nearly as many values as rows."""
-    for variable in variables:
-        n = len(variable.categories or ()) if variable.dtype == "string" else 0
-        if n > NAMES_LEAST and n > NAMES_SHARE * n_rows:
-            note(f"Note: {variable.name!r} has {n} different values and tells little; --drop {variable.name!r}?")

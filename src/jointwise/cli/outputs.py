@@ -21,6 +21,8 @@ from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.variables import Kind, Variable, is_temporal
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "arrow")
+# A guess is not known to more digits than these.
+GUESS_DIGITS = 6
 _BY_EXTENSION = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".feather": "arrow", ".txt": "csv"}
 
 Columns = Mapping[str, Sequence[Any]]

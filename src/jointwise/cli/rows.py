@@ -2,56 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from jointwise._checks import listed
 from jointwise._typing import FloatArray
-from jointwise.cli import screen
+from jointwise.cli import oddity, screen
 from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format
 from jointwise.cli.files import open_table
-from jointwise.cli.models import FitSettings, fitted, load_model, open_model
-from jointwise.cli.outputs import plain, writing
+from jointwise.cli.models import FitSettings, cross_fitted, fitted, load_model, open_model
+from jointwise.cli.outputs import GUESS_DIGITS, plain, writing
+from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.table_file import Cells, TableFile
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
 from jointwise.joint.prediction import category_probabilities, draw, fill
-from jointwise.tables import encode
 from jointwise.variables import Schema
 
-# A guess is not known to more digits than these.
-GUESS_DIGITS = 6
-# Rows drawn to see what is typical: means are known to a few hundredths of a nat.
-TYPICAL_ROWS = 4_000
+# Parts of a table that are judged by a model of the others.
+FOLDS = 3
 
 OptionalData = Annotated[
     str | None, typer.Argument(metavar="DATA", help="Table to go through; else the one that stands for MODEL.")
 ]
-
-
-def encoded_blocks(
-    file: TableFile, schema: Schema, doing: str, *, absent: Literal["error", "missing"] = "error"
-) -> Iterator[tuple[int, Any, FloatArray]]:
-    """Blocks of a table: number of the first row from 1, the block, and its rows as numbers; shape (n, N)."""
-    dtypes = {variable.name: variable.dtype for variable in schema}
-    first = 1
-    for block in screen.read_blocks(file, doing):
-        X = encode(file.frame(block, dtypes), schema, absent=absent)
-        yield first, block, X
-        first += len(X)
-
-
-def check_columns(file: TableFile, schema: Schema) -> None:
-    """Refuse a table that lacks columns of the model, before anything is read."""
-    lacking = [name for name in schema.names if name not in file.names]
-    if lacking:
-        raise InputError(
-            f"{file.label} lacks the model's columns {listed(lacking)}; it has {listed(file.names)}. Add them, with "
-            "empty cells where nothing is known."
-        )
 
 
 def score(
@@ -66,64 +41,33 @@ def score(
 
     With --lowest each row is shown whole, with the column that makes it odd and what would be expected there.
     Its score is the log-density less that of typical cells, so that rows with gaps compare with others.
-    Rows look less odd to a model that has learned from them: for a sharp eye, fit other rows.
+    A model finds less odd what it has learned from. Without DATA, the rows of the table are judged
+    by models of other rows: three are fitted, to two thirds each.
 
     Example: jointwise score people.jw people.csv --lowest 5
+
+    Example: jointwise score people.csv --lowest 5
     """
     form = checked_format(output, form)
-    density, file = _model_and_table(model, data, missing)
-    check_columns(file, density.schema)
+    densities, file = _judges_and_table(model, data, missing)
     with writing(output, form) as write:
         if lowest is not None:
-            write(_lowest(density, file, lowest))
+            write(oddity.lowest_rows(densities, file, lowest))
             return
-        for first, _, X in encoded_blocks(file, density.schema, "Scoring"):
-            scores = density.mixture.logpdf(X)
-            write({"row": range(first, first + len(X)), "log_density": [plain(s) for s in scores]})
+        for first, _, blocks in oddity.judged_blocks(densities, file):
+            scores = np.empty(sum(len(part.rows) for part in blocks))
+            for part in blocks:
+                scores[part.rows] = part.log_density
+            write({"row": range(first, first + len(scores)), "log_density": [plain(s) for s in scores]})
 
 
-def _lowest(density: JointDensity, file: TableFile, k: int) -> dict[str, list[Any]]:
-    """Rows with the lowest score, least first, with what makes each odd."""
-    kept: list[tuple[float, int, float, FloatArray, list[Any]]] = []
-    typical = _typical(density)
-    for first, block, X in encoded_blocks(file, density.schema, "Scoring"):
-        log_density = density.mixture.logpdf(X)
-        scores = log_density - ~np.isnan(X) @ typical
-        chosen = np.argsort(scores, kind="stable")[:k]
-        cells = [file.cells(block)[name] for name in file.names]
-        kept += [(scores[i], first + int(i), log_density[i], X[i], [c[i] for c in cells]) for i in chosen]
-        kept = sorted(kept, key=lambda row: row[:2])[:k]
-    odd = _oddest(density, np.array([row[3] for row in kept]).reshape(-1, len(density.names)))
-    columns: dict[str, list[Any]] = {
-        "row": [row[1] for row in kept],
-        "score": [plain(row[0], GUESS_DIGITS) for row in kept],
-        "log_density": [plain(row[2]) for row in kept],
-        "oddest": [density.names[n] for n, _ in odd],
-        "expected": [plain(density.schema.variables[n].decode_value(guess), GUESS_DIGITS) for n, guess in odd],
-    }
-    for n, name in enumerate(file.names):
-        columns[name if name not in columns else f"{name} (data)"] = [row[4][n] for row in kept]
-    return columns
-
-
-def _typical(density: JointDensity) -> FloatArray:
-    """Mean log-density of a cell of each variable on its own, from draws; shape (N,)."""
-    X = density.mixture.sample(TYPICAL_ROWS, np.random.default_rng(0))
-    return np.array([density.mixture.marginal([n]).logpdf(X[:, [n]]).mean() for n in range(X.shape[1])])
-
-
-def _oddest(density: JointDensity, X: FloatArray) -> list[tuple[int, float]]:
-    """For each row the variable whose best guess, in its place, would raise the density most; and that guess."""
-    kinds = [variable.kind for variable in density.schema]
-    gain, guesses = np.full(X.shape, -np.inf), np.full(X.shape, np.nan)
-    for n in range(X.shape[1]):
-        without = X.copy()
-        without[:, n] = np.nan
-        guesses[:, n] = fill(density.mixture, kinds, without)[:, n]
-        without[:, n] = guesses[:, n]
-        gain[:, n] = np.where(np.isnan(X[:, n]), -np.inf, density.mixture.logpdf(without))
-    best = np.argmax(gain, axis=1)
-    return [(int(n), float(guesses[i, n])) for i, n in enumerate(best)]
+def _judges_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[list[JointDensity], TableFile]:
+    """Densities that judge the rows in turn, and the table."""
+    if data is None and isinstance(found := open_model(model, missing or ()), TableFile):
+        return cross_fitted(found, FOLDS), found
+    density, file = _model_and_table(model, data, missing)
+    check_columns(file, density.schema)
+    return [density], file
 
 
 def impute(

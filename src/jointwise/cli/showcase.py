@@ -19,6 +19,7 @@ from jointwise.cli.files import open_table
 from jointwise.cli.language import bind, parse_question
 from jointwise.cli.models import load_model
 from jointwise.cli.outputs import check_place, write_bytes, writing
+from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.table_file import TableFile
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.joint import JointDensity
@@ -90,8 +91,8 @@ def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, compon
 
 def _rows_given(density: JointDensity, given: Mapping[int, Region], file: TableFile) -> Any:
     """Rows of the first block of a table that meet the conditions: enough for any picture."""
-    rows.check_columns(file, density.schema)
-    for _, block, X in rows.encoded_blocks(file, density.schema, "Reading"):
+    check_columns(file, density.schema)
+    for _, block, X in encoded_blocks(file, density.schema, "Reading"):
         keep = np.ones(len(X), dtype=bool)
         for n, region in given.items():
             keep &= _meets(X[:, n], region)
