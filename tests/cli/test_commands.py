@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -418,3 +419,17 @@ def test_demo(tmp_path):
     shown = run("demo", "--folder", tmp_path / "demo").stdout
     assert shown.count("$ jointwise") == 7
     assert (tmp_path / "demo" / "filled.csv").exists()
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_work(tmp_path, monkeypatch):
+    readme = Path(__file__).parents[2] / "README.md"
+    commands = [line for line in readme.read_text().splitlines() if line.startswith("jointwise ")]
+    assert len(commands) >= 8
+    run("demo", "--folder", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        run(*shlex.split(command)[1:])
+    assert {"people.jw", "drawn.csv", "filled.csv", "jobs.csv", "pair.png"} <= {
+        path.name for path in tmp_path.iterdir()
+    }

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from jointwise.cli.cells import MISSING, CellCounts, cell_type, convert, json_type, shortened
 from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
@@ -21,6 +21,8 @@ from jointwise.variables import is_missing
 
 # No line of a table is longer; a file without line ends would otherwise be read whole.
 MAX_LINE = 1 << 24
+# How often to look how far in the file a pass is.
+LINES_PER_LOOK = 1000
 DELIMITERS = ",;\t|"
 
 
@@ -60,32 +62,35 @@ class TextFile(TableFile):
     def _lines(self) -> Iterator[str]:
         """Lines of the file, none of them too long, with `share` kept up to date."""
         size = max(self.path.stat().st_size, 1)
+        number = 0
         with self.path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
             binary: Any = gzip.GzipFile(fileobj=raw) if packed else raw
             with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
-                number = 0
-                while line := self._line(text, number := number + 1):
-                    yield line
-                    self.share = raw.tell() / size
+                try:
+                    while line := text.readline(MAX_LINE):
+                        number += 1
+                        if len(line) == MAX_LINE or "\0" in line:
+                            raise self._no_line(line, number)
+                        if number % LINES_PER_LOOK == 0:
+                            self.share = raw.tell() / size
+                        yield line
+                except UnicodeDecodeError as error:
+                    raise InputError(
+                        f"{self.label}, after line {number}: this is not text in UTF-8 ({error.reason}); convert the "
+                        "file first."
+                    ) from None
+                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                    raise InputError(f"{self.label} is damaged or cut short: {error}.") from None
+        self.share = 1.0
 
-    def _line(self, text: IO[str], number: int) -> str:
-        try:
-            line = text.readline(MAX_LINE)
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{self.label}, line {number}: this is not text in UTF-8 ({error.reason}); convert the file first."
-            ) from None
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{self.label} is damaged or cut short: {error}.") from None
+    def _no_line(self, line: str, number: int) -> InputError:
         if len(line) == MAX_LINE:
-            raise InputError(
+            return InputError(
                 f"{self.label}, line {number}: a line of over {MAX_LINE:,} characters is no row of a table."
             )
-        if "\0" in line:
-            raise InputError(f"{self.label}, line {number}: this is not text, it holds a zero byte.")
-        return line
+        return InputError(f"{self.label}, line {number}: this is not text, it holds a zero byte.")
 
     def _columns(self, rows: list[Sequence[Any]]) -> Cells:
         return dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True))
