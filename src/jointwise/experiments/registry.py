@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jointwise.experiments import gaussians, hybrid, laplacians, laplacians_gaussians
+from jointwise.experiments import classification, gaussians, hybrid, laplacians, laplacians_gaussians
 from jointwise.experiments.base import Experiment
 
 _IN_ORDER: tuple[Experiment, ...] = (
@@ -10,6 +10,7 @@ _IN_ORDER: tuple[Experiment, ...] = (
     gaussians.EXPERIMENT,
     laplacians_gaussians.EXPERIMENT,
     hybrid.EXPERIMENT,
+    classification.EXPERIMENT,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _IN_ORDER}
