@@ -15,7 +15,7 @@ from typing import TypeAlias
 from joblib import Parallel, delayed, parallel_config
 
 from jointwise.exceptions import MissingDependencyError, UnknownNameError
-from jointwise.experiments.base import Experiment, Result, Task
+from jointwise.experiments.base import Experiment, Task
 from jointwise.experiments.page import Section, page
 from jointwise.experiments.registry import EXPERIMENTS
 from jointwise.experiments.store import Record, TaskStore, as_json, write_atomically
@@ -119,7 +119,6 @@ def run(
     report_progress(len(records), len(plan), "")
     todo = [(store, task) for store, task in plan if (store.experiment, task.key) not in records]
     for store, task, record in _done(todo, n_jobs):
-        store.save(task, record)
         records[store.experiment, task.key] = record
         report_progress(len(records), len(plan), f"{store.experiment}: {task.key}")
     sections = []
@@ -134,27 +133,29 @@ def run(
 
 
 def _done(todo: Sequence[tuple[TaskStore, Task]], n_jobs: int) -> Iterator[tuple[TaskStore, Task, Record]]:
-    """Tasks with their results, as they come."""
+    """Tasks with their results, which are on the disk, as they come."""
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        # unordered: a result must not wait on its way to the disk for an earlier task
         results = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")(
-            delayed(_do)(i, task.run, os.getpid()) for i, (_, task) in enumerate(todo)
+            delayed(_do)(i, store, task, os.getpid()) for i, (store, task) in enumerate(todo)
         )
         for i, record in results:
             yield *todo[i], record
 
 
-def _do(i: int, run: Callable[[], Result], leader: int) -> tuple[int, Record]:
+def _do(i: int, store: TaskStore, task: Task, leader: int) -> tuple[int, Record]:
+    """Run a task and keep its result at once, in the process that has it: nothing finished is lost on a way."""
     if os.getpid() != leader:
         _end_with(leader)
     start = time.perf_counter()
-    result = as_json(run())
-    return i, Record(result, time.perf_counter() - start, datetime.now(UTC).isoformat(timespec="seconds"))
+    result = as_json(task.run())
+    record = Record(result, time.perf_counter() - start, datetime.now(UTC).isoformat(timespec="seconds"))
+    store.save(task, record)
+    return i, record
 
 
 @cache
 def _end_with(leader: int) -> None:
-    """End this process soon after the one that leads it, which may be killed: nobody would keep its results."""
+    """End this process soon after the one that leads it, which may be killed: the next run would meet it."""
 
     def watch() -> None:
         while os.getppid() == leader:
