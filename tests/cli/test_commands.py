@@ -324,6 +324,7 @@ def test_wrong_columns_numbers_and_places(model, table, tmp_path):
     assert "no folder" in run("impute", model, table, "-o", tmp_path / "no" / "f.csv", code=1).stderr
     assert "names no format" in run("sample", model, "-o", tmp_path / "f.xyz", code=1).stderr
     assert "--format" in run("sample", model, "--format", "xls", code=2).stderr
+    assert "--format" in run("query", model, "sex", "--format", "table", "-o", tmp_path / "t", code=2).stderr
     assert "DATA" in run("score", model, code=2).stderr
     assert "both" in run("score", "-", "-", code=2).stderr
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import gzip
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -173,3 +174,22 @@ def test_columns_without_a_name_are_called_by_their_position(tmp_path):
     path = tmp_path / "index.csv"
     path.write_text(",a\n0,1\n")
     assert open_table(str(path)).names == ("column 1", "a")
+
+
+@pytest.mark.parametrize("form", ["csv", "gz", "jsonl", "parquet", "feather"])
+def test_no_damage_gets_past_the_reader(tmp_path, form):
+    """Random bytes changed in a good file: it is read, or refused in a sentence, and nothing else happens."""
+    path = Path(written(tmp_path, form))
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for at in rng.integers(0, len(whole), 3):
+            damaged[at] = rng.integers(256)
+        path.write_bytes(damaged[: rng.integers(1, len(whole) + 1)] if rng.random() < 0.3 else damaged)
+        try:
+            file = open_table(str(path))
+            dtypes = file.dtypes()
+            for block in file.blocks():
+                file.typed_cells(block, dtypes)
+        except InputError as error:
+            assert "\n" not in str(error)  # noqa: PT017

@@ -31,10 +31,11 @@ class ArrowFile(TableFile):
             for n, total, batch in self._batches(most):
                 self.share = (n + 1) / max(total, 1)
                 whole = self._arrow.Table.from_batches([batch]).select(list(self.names))
+                whole.validate(full=True)  # a damaged file could otherwise break the reading of its cells
                 for start in range(0, len(whole), most):
                     self.rows_read += len(part := whole.slice(start, most))
                     yield part
-        except (self._arrow.ArrowException, OSError) as error:
+        except (self._arrow.ArrowException, UnicodeDecodeError, OSError) as error:
             raise self._damaged(error) from None
 
     def frame(self, block: Any, dtypes: Mapping[str, str]) -> Any:
@@ -52,7 +53,7 @@ class ArrowFile(TableFile):
             with self._arrow.OSFile(str(self.path)) as file:
                 opened = self._arrow.ipc.open_file(file) if self._kind == "file" else self._arrow.ipc.open_stream(file)
                 return list(opened.schema.names)
-        except (self._arrow.ArrowException, OSError) as error:
+        except (self._arrow.ArrowException, UnicodeDecodeError, OSError) as error:
             raise self._damaged(error) from None
 
     def _batches(self, most: int) -> Iterator[tuple[int, int, Any]]:

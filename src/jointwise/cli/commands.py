@@ -39,6 +39,10 @@ def checked_format(path: str, asked: str | None, *further: str) -> str:
     known = (*further, *FORMATS)
     if asked is not None and asked not in known:
         raise typer.BadParameter(f"{asked!r} is not one of {', '.join(known)}.", param_hint="--format")
+    if asked in further and path != "-":
+        raise typer.BadParameter(
+            f"A {asked} is for the screen; a file takes {', '.join(FORMATS)}.", param_hint="--format"
+        )
     if asked is None and path == "-" and further:
         return further[0]
     check_place(path)

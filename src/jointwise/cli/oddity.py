@@ -75,7 +75,7 @@ def lowest_rows(densities: Sequence[JointDensity], file: TableFile, n: int) -> d
     typical = [_typical(density) for density in densities]
     kept: list[OddRow] = []
     for first, block, parts in judged_blocks(densities, file):
-        cells = [file.cells(block)[name] for name in file.names]
+        cells = list(file.cells(block).values())
         for part in parts:
             scores = part.log_density - ~np.isnan(part.X) @ typical[part.judge]
             for i in np.argsort(scores, kind="stable")[:n]:

@@ -50,6 +50,8 @@ def plot(
     form = "png" if output == "-" else Path(output).suffix.lower().removeprefix(".")
     if form not in PICTURES:
         raise typer.BadParameter(f"{output!r} does not end in one of {', '.join(PICTURES)}.", param_hint="--output")
+    if output == "-" and sys.stdout.isatty():
+        raise typer.BadParameter("A picture is not for a terminal; name a file.", param_hint="--output")
     asked = parse_question(question) if question is not None else None
     density = load_model(model, missing or ())
     names: tuple[str, ...] = ()
