@@ -17,6 +17,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import train_test_split
 
 from jointwise import JUPAD, JointDensity, JUPADClassifier
+from jointwise.plots import plot_corner
 
 FIGURE = Path("out/demo.png")
 CLASS = "cultivar"
@@ -119,29 +120,12 @@ def ask(density: JointDensity) -> None:
 
 
 def draw(density: JointDensity, columns: dict[str, np.ndarray]) -> None:
-    """Draw a measurement given each cultivar, with the wines behind it."""
+    """Draw three measurements and the cultivar two by two, with the wines."""
     mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    name = "flavanoids"
-    low, high = density.schema[name].observed
-    grid = np.linspace(low - 0.4, high + 0.4, 400)
-    figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-    bins = np.linspace(low, high, 31)
-    for category, colour in zip(density.schema[CLASS].categories, ("C0", "C1", "C2"), strict=True):
-        here = columns[CLASS] == category
-        weight = density.probability({CLASS: category})
-        share = np.full(here.sum(), 1 / len(here) / (bins[1] - bins[0]))
-        ax.hist(columns[name][here], bins, weights=share, color=colour, alpha=0.3)
-        conditional = density.condition({CLASS: category}).marginal(name)
-        ax.plot(grid, weight * conditional.pdf({name: grid}), color=colour, lw=2, label=category)
-    ax.plot(grid, density.marginal(name).pdf({name: grid}), color="0.2", lw=1.5, ls="--", label="all wines")
-    ax.set(xlabel=name, ylabel="density", title="Flavanoids by cultivar: the fitted joint and the wines")
-    ax.set_xlim(grid[0], grid[-1])
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    axes = plot_corner(density, ["flavanoids", "hue", "color_intensity", CLASS], data=columns)
+    axes[0, 0].figure.suptitle("Wines: the fitted joint density (blue) and all 178 wines (grey, orange)")
     FIGURE.parent.mkdir(exist_ok=True)
-    figure.savefig(FIGURE, dpi=150)
+    axes[0, 0].figure.savefig(FIGURE, dpi=150)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,12 @@ ALLOWED: dict[str, set[str]] = {
         "fitting", "selection", "estimators", "metrics",
     },
     "datasets": {"variables", "families", "dictionary", "joint"},
+    "plots": {"variables", "tables", "families", "dictionary", "joint"},
+    "experiments": {
+        "variables", "tables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting",
+        "selection", "estimators", "metrics", "relatives", "datasets", "plots",
+    },
+    "cli": {"variables", "tables", "estimators", "joint", "plots", "experiments"},
 }  # fmt: skip
 
 # Third-party packages of each part beyond the standard library; numpy is everywhere.
@@ -53,6 +59,9 @@ PACKAGES: dict[str, set[str]] = {
     "joint": {"scipy"},
     "estimators": {"sklearn"},
     "relatives": {"scipy", "sklearn"},
+    "datasets": {"sklearn"},
+    "experiments": {"sklearn", "joblib"},
+    "cli": {"typer"},
 }
 # Imported inside a function only, and only when asked for.
 OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich", "torch", "triton"}

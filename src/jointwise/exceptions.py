@@ -28,6 +28,10 @@ class FileFormatError(JointwiseError, ValueError):
     """A file is not a jointwise model, or is damaged, truncated or of a newer version."""
 
 
+class DatasetError(JointwiseError, OSError):
+    """A data set is neither on disk nor within reach, or its file is not the published one."""
+
+
 class MissingDependencyError(JointwiseError, ImportError):
     """An optional package is needed; the message says how to install it."""
 

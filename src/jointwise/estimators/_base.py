@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from jointwise._checks import check_choice, check_integer, check_weights
 from jointwise._progress import progress
 from jointwise._typing import FloatArray
+from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
 from jointwise.estimators._summary import FitNotes, summary_text
@@ -104,7 +105,7 @@ class JointEstimator(TableEstimator):
         self._check_parameters()
         table = self._read(X, reset=True)
         weights = row_weights(sample_weight, table)
-        schema, axes = self._profiled(table, weights)
+        schema, axes = self._axes(Profile.of(table, weights))
         self._fit_rows(CodedRows.of(table, schema, axes, weights))
         return self
 
@@ -242,9 +243,8 @@ class JointEstimator(TableEstimator):
             )
             warnings.warn(f"{unfinished[-1].message} {remedy}", ConvergenceWarning, stacklevel=4)
 
-    def _profiled(self, table: Table, sample_weight: FloatArray | None) -> tuple[Schema, tuple[Any, ...]]:
+    def _axes(self, profile: Profile) -> tuple[Schema, tuple[Axis, ...]]:
         """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""
-        profile = Profile.of(table, sample_weight)
         schema = profile.schema(self.kinds)
         given = self._given_dictionaries()
         variables = tuple(

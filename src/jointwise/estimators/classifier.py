@@ -14,7 +14,7 @@ from jointwise.axes import DiscreteAxis, encode_rows
 from jointwise.estimators._base import JointEstimator, row_weights
 from jointwise.exceptions import InputError
 from jointwise.joint.prediction import category_probabilities
-from jointwise.marginals import CodedRows, PairwiseMarginals
+from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
 from jointwise.tables import encode
 from jointwise.variables import Kind, Schema, Variable
 
@@ -62,7 +62,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         weights = row_weights(sample_weight, table)
         self.classes_, codes = np.unique(target, return_inverse=True)
 
-        schema, axes = self._profiled(table, weights)
+        schema, axes = self._axes(Profile.of(table, weights))
         self.target_name_ = _unused_name(getattr(y, "name", None), schema.names)
         labels = Variable(
             self.target_name_, Kind.CATEGORICAL, categories=_plain(self.classes_), dtype=_dtype(self.classes_)

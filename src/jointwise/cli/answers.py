@@ -1,0 +1,218 @@
+"""Answers to questions: probabilities of events, and tables of the values that variables take.
+
+A table has a row for each category, each value, or each interval between round numbers. Its probabilities are exact:
+with M_n[i, r] the mass of row i of variable n under component r, they are sum_r lam[r] M_1[i, r] M_2[j, r] ...
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import ImpossibleEventError, InputError
+from jointwise.joint import JointDensity, moments
+from jointwise.joint.events import Interval, Point, Region, Values
+from jointwise.variables import Kind, Variable, is_temporal
+
+# Intervals that a numeric variable is shown in, and the share of its mass beyond the first and last edge.
+INTERVALS, TAIL = 10, 0.005
+# The most values of an integer, or point masses of a number, that have a row each.
+SINGLE_VALUES = 16
+# Rows of a table of several variables.
+MOST_ROWS = 1_000_000
+# The round numbers that steps between edges are made of.
+_ROUND = np.array([1.0, 2.0, 2.5, 5.0, 10.0])
+
+Columns = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The values of a variable in rows.
+
+    Parameters
+    ----------
+    labels : tuple
+        Categories and values as they are, intervals as a question would name them: "30..40".
+    masses : array of shape (rows, F)
+        Probability of each row under each component.
+    """
+
+    labels: tuple[Any, ...]
+    masses: FloatArray
+
+
+def condition(density: JointDensity, given: Mapping[int, Region]) -> JointDensity:
+    """Return the density given some regions."""
+    if not given:
+        return density
+    gone = {n for n, region in given.items() if isinstance(region, Point)}
+    if len(gone) == len(density.schema):
+        raise InputError("The conditions settle every variable, so nothing is left to ask.")
+    try:
+        mixture = density.mixture.condition(given)
+    except ImpossibleEventError:
+        raise ImpossibleEventError("What is given has probability zero in this model.") from None
+    rest = [v.name for n, v in enumerate(density.schema) if n not in gone]
+    return JointDensity(density.schema.select(rest), mixture)
+
+
+def probability(density: JointDensity, asked: Mapping[int, Region], given: Mapping[int, Region]) -> float:
+    """Probability of an event given another, both by positions of the variables of ``density``."""
+    rest = condition(density, given)
+    event = {rest.names.index(density.names[n]): region for n, region in asked.items()}
+    return float(np.exp(rest.mixture.log_probability(event)))
+
+
+def distribution(density: JointDensity, names: tuple[str, ...]) -> tuple[list[Partition], FloatArray]:
+    """Rows of each variable, and the probability of each combination of them, one dimension per variable."""
+    parts = [partition(density, name) for name in names]
+    if np.prod([float(len(part.labels)) for part in parts]) > MOST_ROWS:
+        raise InputError(f"A table of {len(names)} variables would have over {MOST_ROWS:,} rows; ask for fewer.")
+    table = density.mixture.weights
+    for part in parts:
+        table = table[..., None, :] * part.masses
+    return parts, table.sum(axis=-1)
+
+
+def combinations(names: tuple[str, ...], parts: list[Partition], table: FloatArray, top: int | None) -> Columns:
+    """Columns with a row for each combination, or for the most probable ``top``, and its probability."""
+    order = np.arange(table.size) if top is None else np.argsort(-table.ravel(), kind="stable")[:top]
+    places = np.unravel_index(order, table.shape)
+    columns: Columns = {
+        name: [part.labels[i] for i in place] for name, part, place in zip(names, parts, places, strict=True)
+    }
+    return columns | {"probability": [float(f"{p:.10g}") for p in table.ravel()[order]]}
+
+
+def partition(density: JointDensity, name: str) -> Partition:
+    """Rows of one variable: its categories, its few values, or intervals between round numbers."""
+    variable = density.schema[name]
+    if variable.categories is not None:
+        regions: list[Region] = [Point(float(code)) for code in range(len(variable.categories))]
+    elif variable.kind is Kind.INTEGER:
+        regions = _integers(density, name)
+    else:
+        regions = _intervals(density, name)
+    n = density.schema.index(name)
+    masses = np.array([density.mixture.region_masses(n, region) for region in regions])
+    masses = np.maximum(masses - _inside(density, n, regions), 0.0)
+    labels = [label(variable, region) for region in regions]
+    possible = masses @ density.mixture.weights > 0
+    return Partition(tuple(text for text, keep in zip(labels, possible, strict=True) if keep), masses[possible])
+
+
+def label(variable: Variable, region: Region) -> Any:
+    """Return what a row is called: its value, or its interval as a question would name it."""
+    if isinstance(region, Point):
+        return _value(variable, region.value)
+    assert isinstance(region, Interval)  # rows are points and intervals
+    if region.low == region.high:
+        return _value(variable, region.low)
+    ends = [_shown(variable, end) if np.isfinite(end) else "" for end in (region.low, region.high)]
+    return "..".join(ends)
+
+
+def _value(variable: Variable, number: float) -> Any:
+    value = variable.decode_value(number)
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _shown(variable: Variable, number: float) -> str:
+    if is_temporal(variable.dtype):
+        day = variable.decode_value(number)
+        whole = isinstance(day, dt.datetime) and float(number).is_integer() and day.tzinfo is None
+        return str(day.date() if whole else day.isoformat())
+    return f"{number:.10g}"
+
+
+def _integers(density: JointDensity, name: str) -> list[Region]:
+    first, low, high, last = density.quantile(name, [0.0, TAIL, 1 - TAIL, 1.0]).astype(float)
+    if last - first < SINGLE_VALUES:
+        return [Point(value) for value in np.arange(first, last + 1)]
+    step = np.floor(max(_step(high - low), 1.0))  # steps of 2.5 would make unequal rows
+    starts = np.arange(np.ceil(low / step) * step, high + 1, step)
+    edges = np.unique(np.concatenate([[first], starts[starts > first], [last + 1]]))
+    return [Interval(a, b - 1) for a, b in pairwise(edges)]
+
+
+def _intervals(density: JointDensity, name: str) -> list[Region]:
+    mixture, n = density.mixture, density.schema.index(name)
+    spikes = _spikes(density, n)
+    # of a variable without its point masses; all of it may be point masses
+    low, high = _quantiles(density, name, (TAIL, 1 - TAIL))
+    first, last = _quantiles(density, name, (0.0, 1.0))
+    points: list[Region] = [Point(float(spike)) for spike in spikes]
+    if not mixture.dictionaries[n].is_continuous:
+        return points
+    step = _step(high - low) if high > low else 1.0
+    inner = np.arange(np.ceil(low / step) * step, high, step).round(12)
+    edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
+    ranges: list[Region] = [Interval(float(a), float(b)) for a, b in pairwise(edges)]
+    return sorted([*points, *ranges], key=_start)
+
+
+def _start(region: Region) -> tuple[float, bool]:
+    """Where a row begins: in rising order, a point mass before the interval that begins there."""
+    if isinstance(region, Point):
+        return region.value, False
+    assert isinstance(region, Interval)  # rows are points and intervals
+    return region.low, True
+
+
+def _spikes(density: JointDensity, n: int) -> FloatArray:
+    """Values of a continuous variable with a probability of their own, the most probable of them."""
+    found = np.union1d(density.schema.variables[n].spikes, density.mixture.dictionaries[n].spikes)
+    if not len(found):
+        return found
+    weight = density.mixture.region_masses
+    mass = np.array([weight(n, Values((value,))) @ density.mixture.weights for value in found])
+    chosen = np.argsort(-mass, kind="stable")[:SINGLE_VALUES]
+    return np.sort(found[chosen[mass[chosen] > 0]])
+
+
+def _inside(density: JointDensity, n: int, regions: list[Region]) -> FloatArray:
+    """Mass that a row's interval shares with rows of single values, which count there; shape (rows, F)."""
+    weigh = density.mixture.region_masses
+    points = [r.value for r in regions if isinstance(r, Point)]
+    shared = np.zeros((len(regions), density.n_components))
+    for i, region in enumerate(regions):
+        if isinstance(region, Interval) and (held := [p for p in points if region.low <= p <= region.high]):
+            shared[i] = weigh(n, Values(tuple(held)))
+    return shared
+
+
+def _quantiles(density: JointDensity, name: str, levels: tuple[float, float]) -> tuple[float, float]:
+    """Quantiles as numbers, also of dates."""
+    low, high = moments.quantiles(density.mixture, density.schema.index(name), np.array(levels))
+    return float(low), float(high)
+
+
+def _step(width: float) -> float:
+    """Round number near a tenth of a width."""
+    rough = max(width, np.finfo(float).tiny) / INTERVALS
+    power = 10.0 ** np.floor(np.log10(rough))
+    return float(power * _ROUND[np.searchsorted(_ROUND, rough / power * (1 - 1e-9))])
+
+
+def summary(density: JointDensity, name: str) -> str:
+    """Mean and quantiles of a number or date in a line."""
+    variable = density.schema[name]
+    low, middle, high = (density.quantile(name, q) for q in (0.05, 0.5, 0.95))
+    mean, deviation = density.mean()[name], density.var()[name] ** 0.5
+    parts = [f"median {_short(middle)}", f"90% from {_short(low)} to {_short(high)}"]
+    if isinstance(mean, float) and np.isfinite([mean, deviation]).all() and not is_temporal(variable.dtype):
+        parts = [f"mean {_short(mean)}", f"sd {_short(deviation)}", *parts]
+    return f"{name}: " + ", ".join(parts)
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"

@@ -1,0 +1,118 @@
+"""The command with all its parts: what is common to them is how they fail."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from jointwise.cli import commands, rows, showcase
+from jointwise.cli.files import forget_spooled
+from jointwise.cli.language import QuestionError
+from jointwise.cli.screen import note
+from jointwise.exceptions import JointwiseError
+
+# What a shell reports of a process that Ctrl-C or a plain kill has ended.
+INTERRUPTED, TERMINATED = 130, 143
+
+
+class Commands(TyperGroup):
+    """Commands whose errors are sentences on stderr: exit code 1 for data and models, 2 for what was asked."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take ``--debug`` wherever it stands."""
+        ctx.meta["jointwise.debug"] = "--debug" in args
+        return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            with _warnings_as_notes(), _terminable():
+                return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader has had enough; nothing to tell
+        except (JointwiseError, OSError, MemoryError) as error:
+            if ctx.meta["jointwise.debug"]:
+                raise
+            note(f"Error: {_sentence(error)}")
+            raise typer.Exit(2 if isinstance(error, QuestionError) else 1) from None
+        except KeyboardInterrupt:
+            note("Interrupted; no result was written.")
+            raise typer.Exit(INTERRUPTED) from None
+        finally:
+            forget_spooled()
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="jointwise",
+    help="The joint probability of a table, and exact answers about it. Begin with: jointwise demo",
+    epilog="Wherever a MODEL is asked for, a table may stand in its place: it is fitted first. - is standard input or "
+    "output. Exit codes: 0 done, 1 a problem with data or model, 2 a problem with the command.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"jointwise {metadata.version('jointwise')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; anywhere.")] = False,
+) -> None:
+    """Take what stands before the command's name; `Commands` itself takes ``--debug``."""
+
+
+for module in (commands, rows, showcase):
+    module.add_to(app)
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        note(f"Warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("once")
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """End in good order on a plain kill, so that no half-written file stays behind."""
+
+    def end(_number: int, _frame: Any) -> None:
+        sys.exit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this; use fewer rows or columns."
+    if isinstance(error, FileNotFoundError):
+        return f"There is no file {error.filename}."
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, JointwiseError):
+        return f"{error.filename or 'A file'}: {error.strerror}."
+    return str(error)

@@ -1,0 +1,90 @@
+"""Tables that pyarrow reads: Parquet, Arrow, Feather."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jointwise.cli.cells import CellCounts
+from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
+from jointwise.exceptions import InputError, MissingDependencyError
+
+
+class ArrowFile(TableFile):
+    """Parquet, Arrow or Feather, by pyarrow."""
+
+    cell_counts: Mapping[str, CellCounts] = {}
+
+    def __init__(self, path: Path, label: str, kind: str) -> None:
+        super().__init__(path, label)
+        self._kind = kind
+        self._arrow = _pyarrow(label)
+        # pandas keeps its index as one more column
+        self.names = self._named([name for name in self._schema_names() if not name.startswith("__index_level_")])
+
+    def blocks(self) -> Iterator[Any]:
+        """Blocks of rows, from the first row on at each call."""
+        self.share, self.rows_read = 0.0, 0
+        most = max(BLOCK_CELLS // max(len(self.names), 1), 1)
+        try:
+            for n, total, batch in self._batches(most):
+                self.share = (n + 1) / max(total, 1)
+                whole = self._arrow.Table.from_batches([batch]).select(list(self.names))
+                whole.validate(full=True)  # a damaged file could otherwise break the reading of its cells
+                for start in range(0, len(whole), most):
+                    self.rows_read += len(part := whole.slice(start, most))
+                    yield part
+        except (self._arrow.ArrowException, UnicodeDecodeError, OSError) as error:
+            raise self._damaged(error) from None
+
+    def frame(self, block: Any, dtypes: Mapping[str, str]) -> Any:
+        """Columns of a block that are named in ``dtypes`` as something that `read_table` takes."""
+        return block.select([name for name in dtypes if name in self.names])
+
+    def cells(self, block: Any) -> Cells:
+        """Every cell of a block as it came, None where there is a gap."""
+        return {name: without_nan(cells) for name, cells in block.to_pydict().items()}
+
+    def _schema_names(self) -> list[str]:
+        try:
+            if self._kind == "parquet":
+                return list(self._parquet().schema_arrow.names)
+            with self._arrow.OSFile(str(self.path)) as file:
+                opened = self._arrow.ipc.open_file(file) if self._kind == "file" else self._arrow.ipc.open_stream(file)
+                return list(opened.schema.names)
+        except (self._arrow.ArrowException, UnicodeDecodeError, OSError) as error:
+            raise self._damaged(error) from None
+
+    def _batches(self, most: int) -> Iterator[tuple[int, int, Any]]:
+        """Batches with their number and how many there are."""
+        if self._kind == "parquet":
+            file = self._parquet()
+            total = -(-file.metadata.num_rows // most)
+            yield from ((n, total, batch) for n, batch in enumerate(file.iter_batches(most)))
+            return
+        with self._arrow.OSFile(str(self.path)) as source:
+            if self._kind == "file":
+                opened = self._arrow.ipc.open_file(source)
+                total = opened.num_record_batches
+                yield from ((n, total, opened.get_batch(n)) for n in range(total))
+            else:
+                yield from ((0, 1, batch) for batch in self._arrow.ipc.open_stream(source))
+
+    def _parquet(self) -> Any:
+        from pyarrow.parquet import ParquetFile
+
+        return ParquetFile(self.path)
+
+    def _damaged(self, error: Exception) -> InputError:
+        return InputError(f"{self.label} cannot be read as {self._kind}: {str(error).splitlines()[0].rstrip('.')}.")
+
+
+def _pyarrow(label: str) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise MissingDependencyError(
+            f"{label} is Parquet or Arrow, which needs pyarrow, and that is not installed: pip install pyarrow"
+        ) from None
+    return pa

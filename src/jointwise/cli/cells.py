@@ -1,0 +1,190 @@
+"""Cells of a text file: which are missing, what type a column has, and how text becomes values.
+
+A CSV file says nothing of types. `CellCounts` looks at every cell of a column, block by block, and settles on the
+narrowest type that holds them all; `convert` then reads cells as that type.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from jointwise._typing import AnyArray
+from jointwise.exceptions import InputError
+from jointwise.variables import Variable, is_temporal
+
+MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
+# A column that would be numbers but for so few of its cells deserves a word.
+NEARLY = 0.8
+# A text column with more different values than this share of its cells, and than this number, names the rows.
+NAMES_SHARE, NAMES_LEAST = 0.5, 50
+# So many different texts are told apart.
+MOST_TEXTS = 100_000
+
+_CELL = re.compile(
+    r"(?P<int64>[+-]?(?:0|[1-9]\d*))"  # 007 is a label, not a number
+    r"|(?P<float64>[+-]?(?:(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?))"
+    r"|(?P<bool>true|false)"
+    r"|(?P<date>\d{4}-\d{2}-\d{2})"
+    r"|(?P<time>\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)"
+    r"|(?P<zoned>\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2}))",
+    re.IGNORECASE,
+)
+_NUMBERS = ("int64", "float64")
+# A boolean is an integer to Python, so it comes first.
+_JSON_TYPES = ((bool, "bool"), (int, "int64"), (float, "float64"), (list, "list"), (dict, "object"))
+_WANTED = {"float64": "numbers", "int64": "numbers", "bool": "true or false"}
+# Narrowest type that holds cells of these types; any other mixture is text.
+_JOINS = (
+    ({"int64"}, "int64"),
+    ({"int64", "float64"}, "float64"),
+    ({"bool"}, "bool"),
+    ({"date"}, "date"),
+    ({"date", "time"}, "datetime[us]"),
+    ({"zoned"}, "datetime[us,UTC]"),
+)
+
+
+def cell_type(cell: Any) -> str:
+    """Type of one cell: of what its text looks like, or of what JSON says it is.
+
+    >>> [cell_type(cell) for cell in ("12", "1e3", "007", "true", "2024-05-31", "red", 1.5, False)]
+    ['int64', 'float64', 'string', 'bool', 'date', 'string', 'float64', 'bool']
+    """
+    if isinstance(cell, str):
+        return _text_type(cell)
+    for python, name in _JSON_TYPES:
+        if isinstance(cell, python):
+            return name
+    raise InputError(f"A cell must be text, a number, true, false or null; got {shortened(cell)}.")
+
+
+@lru_cache(maxsize=1 << 16)
+def _text_type(text: str) -> str:
+    match = _CELL.fullmatch(text)
+    return match.lastgroup or "string" if match else "string"
+
+
+def json_type(cell: Any) -> str:
+    """Type of one cell of JSON, where text in quotes is never a number."""
+    found = cell_type(cell)
+    return "string" if isinstance(cell, str) and found in {"int64", "float64", "bool"} else found
+
+
+@dataclass
+class CellCounts:
+    """How many cells of a column are of which type, with the first example of each; and which texts there are."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, Any] = field(default_factory=dict)
+    texts: set[str] = field(default_factory=set)
+
+    def add(self, cells: Iterable[Any], type_of: Callable[[Any], str]) -> None:
+        """Count the cells of a block; None is a gap."""
+        present = [cell for cell in cells if cell is not None]
+        types = [type_of(cell) for cell in present]
+        for found in set(types) - set(self.counts):
+            self.examples[found] = present[types.index(found)]
+        self.counts.update(types)
+        if len(self.texts) < MOST_TEXTS:
+            self.texts.update(cell for cell in present if isinstance(cell, str))
+
+    def dtype(self, name: str) -> str:
+        """Narrowest logical type that holds every cell met."""
+        for nested in ("list", "object"):
+            if nested in self.counts:
+                raise InputError(f"Column {name!r} holds a nested {nested}; flatten it, or leave it out.")
+        types = set(self.counts)
+        return next((joined for parts, joined in _JOINS if types and types <= parts), "string")
+
+    def names_rows(self) -> bool:
+        """Whether this is text that differs from row to row: a name, an address, a number plate."""
+        least = min(max(NAMES_LEAST, NAMES_SHARE * self.counts.total()), MOST_TEXTS)
+        return self.stranger() is None and self.dtype("") == "string" and len(self.texts) >= least
+
+    def stranger(self) -> Any | None:
+        """First cell that makes text of a column that is mostly numbers; None where there is none."""
+        numbers, total = sum(self.counts[found] for found in _NUMBERS), self.counts.total()
+        if numbers == total or numbers < NEARLY * total:
+            return None
+        return next(example for found, example in self.examples.items() if found not in _NUMBERS)
+
+
+def convert(name: str, cells: Sequence[Any], dtype: str) -> AnyArray:
+    """Cells of a column as an array that `read_table` takes; a gap, None, stays one.
+
+    >>> convert("a", ["1", None, "3"], "int64")
+    array([1, None, 3], dtype=object)
+    """
+    if dtype in {"string", "categorical", "enum"}:
+        values: list[Any] = [cell if cell is None or isinstance(cell, str) else _as_text(cell) for cell in cells]
+    else:
+        values = [None if cell is None else parse(name, cell, dtype) for cell in cells]
+    if dtype == "float64":
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    out: AnyArray = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def parse(name: str, cell: Any, dtype: str) -> Any:
+    """One cell as a value of a logical type; a sentence names the column and the cell that is none."""
+    try:
+        if dtype == "float64":
+            return float(cell)
+        if dtype == "int64":
+            return _whole(cell)
+        if dtype == "bool":
+            return cell if isinstance(cell, bool) else {"true": True, "false": False}[cell.lower()]
+        if is_temporal(dtype):
+            return _moment(cell, dtype)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        what = "dates such as 2024-05-31" if is_temporal(dtype) else _WANTED[dtype]
+        raise InputError(f"{name!r} takes {what}; got {shortened(cell)}.") from None
+    return cell if isinstance(cell, str) else _as_text(cell)
+
+
+def value_of(variable: Variable, text: str) -> Any:
+    """Value of a variable that a person wrote as text; for a category, the one that is written so."""
+    if variable.categories is None:
+        return parse(variable.name, text, variable.dtype if is_temporal(variable.dtype) else "float64")
+    for category in variable.categories:
+        if text == category or text == _as_text(category):
+            return category
+    try:  # 1.0 for the category 1, True for true
+        return parse(variable.name, text, variable.dtype)
+    except InputError:
+        return text
+
+
+def _whole(cell: Any) -> int | float:
+    if isinstance(cell, float):
+        return cell
+    try:
+        return int(cell)
+    except ValueError:
+        return float(cell)
+
+
+def _moment(cell: Any, dtype: str) -> dt.date:
+    if dtype == "date":
+        return dt.date.fromisoformat(cell)
+    moment = dt.datetime.fromisoformat(cell)
+    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone, whatever the season
+
+
+def _as_text(cell: Any) -> str:
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)
+
+
+def shortened(cell: Any, limit: int = 40) -> str:
+    """Return a cell as it is shown in a sentence."""
+    text = repr(cell)
+    return text if len(text) <= limit else text[:limit] + "..."

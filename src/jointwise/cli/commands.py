@@ -1,0 +1,233 @@
+"""Commands about a model: fit it, look at it, ask it, draw from it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from jointwise.cli import answers, screen
+from jointwise.cli.files import open_table
+from jointwise.cli.language import bind, parse_conditions, parse_question
+from jointwise.cli.models import FitSettings, fit_table, load_model, plain_density, save_model, say_doubts
+from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
+from jointwise.joint import JointDensity
+from jointwise.joint.events import Point
+from jointwise.variables import Kind
+
+# Rows drawn at once.
+SAMPLE_BLOCK = 100_000
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file; a table is fitted first.")]
+Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV, JSON lines, Parquet or Arrow; - is standard input.")]
+Output = Annotated[str, typer.Option("-o", "--output", help="File to write; - is standard output.")]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}; else by the file's extension."),
+]
+Missing = Annotated[
+    list[str] | None, typer.Option("--missing", help="Text that marks a gap, beside empty, NA and NaN; repeatable.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
+SeedOrNone = Annotated[int | None, typer.Option("--seed", min=0, help="Seed; else other rows each time.")]
+
+
+def checked_format(path: str, asked: str | None, *further: str) -> str:
+    """Return the format of a result, refused as a wrong use of the command."""
+    known = (*further, *FORMATS)
+    if asked is not None and asked not in known:
+        raise typer.BadParameter(f"{asked!r} is not one of {', '.join(known)}.", param_hint="--format")
+    if asked in further and path != "-":
+        raise typer.BadParameter(
+            f"A {asked} is for the screen; a file takes {', '.join(FORMATS)}.", param_hint="--format"
+        )
+    if asked is None and path == "-" and further:
+        return further[0]
+    check_place(path)
+    return format_of(path, asked)
+
+
+def fit(
+    data: Data,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="MODEL", help="File for the model.")],
+    target: Annotated[str | None, typer.Option(help="Column to classify by: categorical, and last.")] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=KIND", help="continuous, integer, categorical or ordinal; repeatable."),
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")] = None,
+    rank: Annotated[int | None, typer.Option(min=1, help="Components; else by held-out likelihood.")] = None,
+    missing: Missing = None,
+    seed: Seed = 0,
+) -> None:
+    """Learn the joint density of a table and write it to a file.
+
+    Example: jointwise fit people.csv -o people.jw --kind rooms=categorical --drop id
+    """
+    check_place(output)
+    settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed)
+    file = open_table(data, missing or ())
+    say_doubts(file, settings.drop)
+    model = fit_table(file, settings)
+    save_model(plain_density(model), output)
+    screen.note(model.summary())
+
+
+def _kinds(pairs: list[str]) -> dict[str, str]:
+    known = (*map(str, Kind), "ordinal")
+    found = {}
+    for pair in pairs:
+        name, _, kind = pair.rpartition("=")
+        if not name or kind not in known:
+            raise typer.BadParameter(
+                f"{pair!r} is not COLUMN=KIND with one of {', '.join(known)}.", param_hint="--kind"
+            )
+        found[name] = kind
+    return found
+
+
+def info(
+    model: Model,
+    pairs: Annotated[bool, typer.Option("--pairs", help="How much each pair of columns tells of the other.")] = False,
+    output: Output = "-",
+    form: Format = None,
+) -> None:
+    """Show the columns of a model, or how strongly they depend on each other.
+
+    Example: jointwise info people.jw --pairs
+    """
+    form = checked_format(output, form, "table")
+    density = load_model(model)
+    columns = _pairs(density) if pairs else _columns(density)
+    if form != "table":
+        with writing(output, form) as write:
+            write(columns)
+        return
+    screen.show(
+        f"{len(density.names)} columns, {density.n_components} components",
+        screen.table(columns),
+    )
+
+
+def _columns(density: JointDensity) -> dict[str, list[Any]]:
+    out: dict[str, list[Any]] = {"column": [], "kind": [], "values": [], "atoms": []}
+    for variable, dictionary in zip(density.schema, density.mixture.dictionaries, strict=True):
+        out["column"].append(variable.name)
+        out["kind"].append("ordinal" if variable.ordered else str(variable.kind))
+        out["values"].append(_values(variable))
+        out["atoms"].append(" + ".join(dictionary.summary()))
+    return out
+
+
+def _values(variable: Any) -> str:
+    if variable.categories is not None:
+        shown = ", ".join(str(category) for category in variable.categories[:6])
+        return shown + (f", ... ({len(variable.categories)} in all)" if len(variable.categories) > 6 else "")
+    low, high = variable.observed
+    if np.isnan(low) or np.isnan(high):
+        return "unknown"
+    return f"{plain(variable.decode_value(low))} to {plain(variable.decode_value(high))}"
+
+
+def _pairs(density: JointDensity) -> dict[str, list[Any]]:
+    """Mutual information of each pair, the strongest first."""
+    pairs = list(combinations(density.names, 2))
+    found = []
+    with screen.tasks("Pairs") as progress:
+        for done, (a, b) in enumerate(pairs):
+            progress(done, len(pairs), "")
+            found.append((density.mutual_information(a, b).value, a, b))
+    found.sort(key=lambda each: -each[0])
+    return {
+        "column": [a for _, a, _ in found],
+        "with": [b for _, _, b in found],
+        "mutual information (nats)": [round(max(value, 0.0), 4) for value, _, _ in found],
+    }
+
+
+def query(
+    model: Model,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Such as 'income, age | sex=F, age in 30..40'.")],
+    top: Annotated[int | None, typer.Option(min=1, help="Only the most probable rows, so many.")] = None,
+    output: Output = "-",
+    form: Format = None,
+) -> None:
+    """Ask for a probability, or for how variables are distributed, given what is known of others.
+
+    After the bar come conditions: a=x, a!=x, a<1, a<=1, a>1, a>=1, a in 1..2, a in {x, y}.
+    Names and values with signs in them go into quotes.
+
+    Example: jointwise query people.jw "income, age | sex=F, age in 30..40"
+
+    Example: jointwise query people.jw "P(income=high | age > 40)"
+    """
+    form = checked_format(output, form, "table")
+    asked = parse_question(question)
+    density = load_model(model)
+    bound = bind(asked, density.schema)
+    if not bound.names:
+        p = plain(answers.probability(density, bound.asked, bound.given))
+        if p == 0 and any(isinstance(r, Point) and _has_density(density, n) for n, r in bound.asked.items()):
+            screen.note("Note: a single value of a continuous variable has probability zero; ask for a range.")
+        _put(output, form, {"probability": [p]}, [f"{p:.6g}"])
+        return
+    rest = answers.condition(density, bound.given)
+    parts, table = answers.distribution(rest, bound.names)
+    columns = answers.combinations(bound.names, parts, table, top)
+    if len(parts) == 1:
+        picture = screen.bars(bound.names[0], columns)
+    else:
+        picture = screen.crossed(bound.names, parts, table) if len(parts) == 2 and not top else screen.table(columns)
+    numeric = [name for name in bound.names if rest.schema[name].categories is None]
+    _put(output, form, columns, [picture, *(answers.summary(rest, name) for name in numeric)])
+
+
+def _has_density(density: JointDensity, n: int) -> bool:
+    return density.schema.variables[n].kind is Kind.CONTINUOUS
+
+
+def _put(output: str, form: str, columns: dict[str, list[Any]], pictures: list[Any]) -> None:
+    if form == "table":
+        screen.show(*pictures)
+        return
+    with writing(output, form) as write:
+        write(columns)
+
+
+def sample(
+    model: Model,
+    n: Annotated[int, typer.Option("-n", min=0, help="Number of rows.")] = 10,
+    given: Annotated[str | None, typer.Option(help="Conditions, such as 'sex=F, age > 40'.")] = None,
+    output: Output = "-",
+    form: Format = None,
+    seed: SeedOrNone = None,
+) -> None:
+    """Draw rows from a model.
+
+    Example: jointwise sample people.jw -n 1000 --given "sex=F, age > 40" -o drawn.csv
+    """
+    form = checked_format(output, form)
+    conditions = parse_conditions(given) if given is not None else None
+    density = load_model(model)
+    regions = bind(conditions, density.schema).given if conditions else {}
+    rest = answers.condition(density, regions)
+    fixed = {
+        density.names[i]: density.schema.variables[i].decode_value(region.value)
+        for i, region in regions.items()
+        if isinstance(region, Point)
+    }
+    rng = np.random.default_rng(seed)
+    with writing(output, form) as write:
+        for start in range(0, max(n, 1), SAMPLE_BLOCK):
+            rows = rest.mixture.sample(min(SAMPLE_BLOCK, n - start), rng)
+            drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
+            drawn |= {name: [value] * len(rows) for name, value in fixed.items()}
+            write({name: drawn[name] for name in density.names})
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (fit, info, query, sample):
+        app.command()(command)

@@ -1,0 +1,114 @@
+"""Which rows of a table are odd, and what makes them so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jointwise._typing import FloatArray, IntArray
+from jointwise.cli import screen
+from jointwise.cli.outputs import GUESS_DIGITS, plain
+from jointwise.cli.table_file import TableFile
+from jointwise.joint import JointDensity
+from jointwise.joint.prediction import fill
+from jointwise.tables import encode, read_table
+
+# Rows drawn to see what is typical: means are known to a few hundredths of a nat.
+TYPICAL_ROWS = 4_000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows of a block that one density has judged.
+
+    Parameters
+    ----------
+    judge : int
+        Which density.
+    rows : array of shape (m,)
+        Their places in the block.
+    X : array of shape (m, N)
+        Their encoded values.
+    log_density : array of shape (m,)
+    """
+
+    judge: int
+    rows: IntArray
+    X: FloatArray
+    log_density: FloatArray
+
+
+@dataclass(frozen=True)
+class OddRow:
+    """One row: score and number, by which it is ordered, then what is told of it."""
+
+    score: float
+    number: int
+    log_density: float
+    judge: int
+    x: FloatArray
+    cells: list[Any]
+
+
+def judged_blocks(densities: Sequence[JointDensity], file: TableFile) -> Iterator[tuple[int, Any, list[Judged]]]:
+    """Blocks of a table with the number of their first row, from 1, their rows judged by the densities in turn."""
+    first = 1
+    for block in screen.read_blocks(file, "Scoring"):
+        parts = []
+        for k, density in enumerate(densities):
+            table = read_table(file.frame(block, {v.name: v.dtype for v in density.schema}))
+            rows = np.flatnonzero((np.arange(table.n_rows) + first - 1) % len(densities) == k)
+            X = encode(table.rows(rows), density.schema)
+            parts.append(Judged(k, rows, X, density.mixture.logpdf(X)))
+        yield first, block, parts
+        first += sum(len(part.rows) for part in parts)
+
+
+def lowest_rows(densities: Sequence[JointDensity], file: TableFile, n: int) -> dict[str, list[Any]]:
+    """Columns of the ``n`` rows with the lowest score, least first, with what makes each odd.
+
+    The score of a row is its log-density less the mean one of the cells it has, each on its own.
+    """
+    typical = [_typical(density) for density in densities]
+    kept: list[OddRow] = []
+    for first, block, parts in judged_blocks(densities, file):
+        cells = list(file.cells(block).values())
+        for part in parts:
+            scores = part.log_density - ~np.isnan(part.X) @ typical[part.judge]
+            for i in np.argsort(scores, kind="stable")[:n]:
+                row = int(part.rows[i])
+                own = [column[row] for column in cells]
+                kept.append(OddRow(scores[i], first + row, part.log_density[i], part.judge, part.X[i], own))
+        kept = sorted(kept, key=lambda row: (row.score, row.number))[:n]
+    reasons = [_reason(densities[row.judge], row.x) for row in kept]
+    columns: dict[str, list[Any]] = {
+        "row": [row.number for row in kept],
+        "score": [plain(row.score, GUESS_DIGITS) for row in kept],
+        "log_density": [plain(row.log_density) for row in kept],
+        "oddest": [name for name, _ in reasons],
+        "expected": [guess for _, guess in reasons],
+    }
+    for i, name in enumerate(file.names):
+        columns[name if name not in columns else f"{name} (data)"] = [row.cells[i] for row in kept]
+    return columns
+
+
+def _typical(density: JointDensity) -> FloatArray:
+    """Mean log-density of a cell of each variable on its own, from draws; shape (N,)."""
+    X = density.mixture.sample(TYPICAL_ROWS, np.random.default_rng(0))
+    return np.array([density.mixture.marginal([n]).logpdf(X[:, [n]]).mean() for n in range(X.shape[1])])
+
+
+def _reason(density: JointDensity, x: FloatArray) -> tuple[str, Any]:
+    """Name of the variable whose best guess, in its place, would raise the density of a row most; and that guess."""
+    N = len(x)
+    without = np.where(np.eye(N, dtype=bool), np.nan, x)
+    guesses = np.diag(fill(density.mixture, [variable.kind for variable in density.schema], without))
+    mended = np.where(np.eye(N, dtype=bool), guesses, x)
+    gain = np.where(np.isnan(x), -np.inf, density.mixture.logpdf(mended))
+    best = density.schema.variables[int(np.argmax(gain))]
+    guess = best.decode_value(guesses[density.schema.index(best.name)])
+    return best.name, plain(guess, GUESS_DIGITS)

@@ -1,0 +1,201 @@
+"""Results on their way out: CSV, JSON, JSON lines, Parquet or Arrow, to a file in one step or to standard output."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import json
+import math
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError, MissingDependencyError
+from jointwise.variables import Kind, Variable, is_temporal
+
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "arrow")
+# A guess is not known to more digits than these.
+GUESS_DIGITS = 6
+_BY_EXTENSION = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".feather": "arrow", ".txt": "csv"}
+
+Columns = Mapping[str, Sequence[Any]]
+Write = Callable[[Columns], None]
+
+
+def format_of(path: str, asked: str | None) -> str:
+    """Return the format asked for, or that of the file's extension, or CSV on standard output."""
+    if asked is not None:
+        return asked
+    if path == "-":
+        return "csv"
+    extension = Path(path).suffix.lower()
+    if extension not in _BY_EXTENSION:
+        raise InputError(
+            f"{path}: its extension names no format of {', '.join(FORMATS)}; add --format, such as --format csv."
+        )
+    return _BY_EXTENSION[extension]
+
+
+@contextmanager
+def writing(path: str, form: str) -> Iterator[Write]:
+    """Context whose value writes blocks of columns; a file appears, complete, only when all is written."""
+    with _destination(path) as binary, _WRITERS[form](binary) as write:
+        yield write
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write a whole result at once."""
+    with _destination(path) as binary:
+        binary.write(data)
+
+
+def check_place(path: str) -> None:
+    """Refuse a place that cannot be written to, before the work is done."""
+    place = Path(path)
+    if path == "-":
+        return
+    if not place.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {place.parent}.")
+    if place.is_dir():
+        raise InputError(f"{path} cannot be written: it is a folder.")
+
+
+@contextmanager
+def _destination(path: str) -> Iterator[IO[bytes]]:
+    if path == "-":
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    check_place(path)
+    place = Path(path)
+    beside = place.with_name(f".jointwise-{secrets.token_hex(8)}")
+    try:
+        with beside.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(place)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def plain(cell: Any, digits: int = 10) -> Any:
+    """One cell as Python has it, None for a gap, and no more digits of a float than mean anything.
+
+    >>> plain(np.float64(0.1) + 0.2), plain(np.int64(3)), plain(float("nan")), plain(2 / 3, 3)
+    (0.3, 3, None, 0.667)
+    """
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    if isinstance(cell, float):
+        return None if math.isnan(cell) else float(f"{cell:.{digits}g}")
+    return cell
+
+
+def native_cells(variable: Variable, numbers: FloatArray) -> list[Any]:
+    """Encoded values of a variable, none of them missing, as cells."""
+    if variable.categories is not None:
+        return [variable.categories[code] for code in numbers.astype(int)]
+    if is_temporal(variable.dtype) or variable.kind is Kind.INTEGER:
+        return [variable.decode_value(number) for number in numbers.tolist()]
+    return [plain(number) for number in numbers.tolist()]
+
+
+@contextmanager
+def _delimited(binary: IO[bytes], delimiter: str) -> Iterator[Write]:
+    first = True
+
+    def write(columns: Columns) -> None:
+        nonlocal first
+        lines = _Lines(binary)
+        out = csv.writer(lines, delimiter=delimiter, lineterminator="\n")
+        if first:
+            out.writerow(columns)
+        first = False
+        out.writerows(zip(*([_text(cell) for cell in cells] for cells in columns.values()), strict=True))
+
+    yield write
+
+
+class _Lines:
+    """Text lines into a binary file: whoever opened the file keeps it."""
+
+    def __init__(self, binary: IO[bytes]) -> None:
+        self._binary = binary
+
+    def write(self, line: str) -> None:
+        self._binary.write(line.encode())
+
+
+def _text(cell: Any) -> Any:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return cell.isoformat() if isinstance(cell, dt.date) else cell
+
+
+@contextmanager
+def _json_lines(binary: IO[bytes]) -> Iterator[Write]:
+    yield lambda columns: binary.writelines(f"{row}\n".encode() for row in _json_rows(columns))
+
+
+@contextmanager
+def _json_array(binary: IO[bytes]) -> Iterator[Write]:
+    separator = "[\n"
+
+    def write(columns: Columns) -> None:
+        nonlocal separator
+        for row in _json_rows(columns):
+            binary.write(f"{separator}{row}".encode())
+            separator = ",\n"
+
+    yield write
+    binary.write(b"[]\n" if separator == "[\n" else b"\n]\n")
+
+
+def _json_rows(columns: Columns) -> Iterator[str]:
+    for row in zip(*columns.values(), strict=True):
+        cells = dict(zip(columns, map(_json_cell, row), strict=True))
+        yield json.dumps(cells, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _json_cell(cell: Any) -> Any:
+    """JSON has no infinity: it goes as text."""
+    if isinstance(cell, float) and math.isinf(cell):
+        return str(cell)
+    return _text(cell) if isinstance(cell, dt.date) else cell
+
+
+@contextmanager
+def _arrow_table(binary: IO[bytes], form: str) -> Iterator[Write]:
+    """Gather the blocks, because only together they show the types of the columns."""
+    try:
+        import pyarrow as pa
+        from pyarrow import feather, parquet
+    except ImportError:
+        raise MissingDependencyError(
+            f"Writing {form} needs pyarrow, which is not installed: pip install pyarrow"
+        ) from None
+    blocks: list[Any] = []
+    yield lambda columns: blocks.append(pa.table({name: list(cells) for name, cells in columns.items()}))
+    table = pa.concat_tables(blocks, promote_options="permissive") if blocks else pa.table({})
+    if form == "parquet":
+        parquet.write_table(table, binary)
+    else:
+        feather.write_feather(table, binary)
+
+
+_WRITERS: Mapping[str, Callable[[IO[bytes]], Any]] = {
+    "csv": lambda binary: _delimited(binary, ","),
+    "tsv": lambda binary: _delimited(binary, "\t"),
+    "json": _json_array,
+    "jsonl": _json_lines,
+    "parquet": lambda binary: _arrow_table(binary, "parquet"),
+    "arrow": lambda binary: _arrow_table(binary, "arrow"),
+}

@@ -1,0 +1,36 @@
+"""A pass over a table with the eyes of a model: its columns checked, its rows as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from jointwise._checks import listed
+from jointwise._typing import FloatArray
+from jointwise.cli import screen
+from jointwise.cli.table_file import TableFile
+from jointwise.exceptions import InputError
+from jointwise.tables import encode
+from jointwise.variables import Schema
+
+
+def encoded_blocks(
+    file: TableFile, schema: Schema, doing: str, *, absent: Literal["error", "missing"] = "error"
+) -> Iterator[tuple[int, Any, FloatArray]]:
+    """Blocks of a table: number of the first row from 1, the block, and its rows as numbers; shape (n, N)."""
+    dtypes = {variable.name: variable.dtype for variable in schema}
+    first = 1
+    for block in screen.read_blocks(file, doing):
+        X = encode(file.frame(block, dtypes), schema, absent=absent)
+        yield first, block, X
+        first += len(X)
+
+
+def check_columns(file: TableFile, schema: Schema) -> None:
+    """Refuse a table that lacks columns of the model, before anything is read."""
+    lacking = [name for name in schema.names if name not in file.names]
+    if lacking:
+        raise InputError(
+            f"{file.label} lacks the model's columns {listed(lacking)}; it has {listed(file.names)}. Add them, with "
+            "empty cells where nothing is known."
+        )

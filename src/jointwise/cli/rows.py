@@ -1,0 +1,199 @@
+"""Commands that go through a table row by row, in blocks: score, impute, classify."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from jointwise._checks import listed
+from jointwise._typing import FloatArray
+from jointwise.cli import oddity, screen
+from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format
+from jointwise.cli.files import open_table
+from jointwise.cli.models import FitSettings, cross_fitted, fitted, load_model, open_model
+from jointwise.cli.outputs import GUESS_DIGITS, plain, writing
+from jointwise.cli.passes import check_columns, encoded_blocks
+from jointwise.cli.table_file import Cells, TableFile
+from jointwise.exceptions import InputError
+from jointwise.joint import JointDensity
+from jointwise.joint.prediction import category_probabilities, draw, fill
+from jointwise.variables import Schema
+
+# Parts of a table that are judged by a model of the others.
+FOLDS = 3
+
+OptionalData = Annotated[
+    str | None, typer.Argument(metavar="DATA", help="Table to go through; else the one that stands for MODEL.")
+]
+
+
+def score(
+    model: Model,
+    data: OptionalData = None,
+    lowest: Annotated[int | None, typer.Option(min=1, help="Only so many rows, the least probable first.")] = None,
+    missing: Missing = None,
+    output: Output = "-",
+    form: Format = None,
+) -> None:
+    """Log-density of each row; the lowest are the anomalies.
+
+    With --lowest each row is shown whole, with the column that makes it odd and what would be expected there.
+    Its score is the log-density less that of typical cells, so that rows with gaps compare with others.
+    A model finds less odd what it has learned from. Without DATA, the rows of the table are judged
+    by models of other rows: three are fitted, to two thirds each.
+
+    Example: jointwise score people.jw people.csv --lowest 5
+
+    Example: jointwise score people.csv --lowest 5
+    """
+    form = checked_format(output, form)
+    densities, file = _judges_and_table(model, data, missing)
+    with writing(output, form) as write:
+        if lowest is not None:
+            write(oddity.lowest_rows(densities, file, lowest))
+            return
+        for first, _, blocks in oddity.judged_blocks(densities, file):
+            scores = np.empty(sum(len(part.rows) for part in blocks))
+            for part in blocks:
+                scores[part.rows] = part.log_density
+            write({"row": range(first, first + len(scores)), "log_density": [plain(s) for s in scores]})
+
+
+def _judges_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[list[JointDensity], TableFile]:
+    """Densities that judge the rows in turn, and the table."""
+    if data is None and isinstance(found := open_model(model, missing or ()), TableFile):
+        return cross_fitted(found, FOLDS), found
+    density, file = _model_and_table(model, data, missing)
+    check_columns(file, density.schema)
+    return [density], file
+
+
+def impute(
+    model: Model,
+    data: OptionalData = None,
+    random: Annotated[bool, typer.Option("--draw", help="Draw each gap instead of its best guess.")] = False,
+    missing: Missing = None,
+    output: Output = "-",
+    form: Format = None,
+    seed: SeedOrNone = None,
+) -> None:
+    """Fill the gaps of a table; every other cell stays as it is.
+
+    A gap gets its most probable category or its mean, given the rest of its row.
+    Columns that the model does not know are copied.
+
+    Example: jointwise impute people.jw people.csv -o filled.csv
+
+    Example: jointwise impute people.csv -o filled.csv
+    """
+    form = checked_format(output, form)
+    density, file = _model_and_table(model, data, missing)
+    check_columns(file, density.schema)
+    rng = np.random.default_rng(seed)
+    kinds = [variable.kind for variable in density.schema]
+    typed = form not in {"csv", "tsv"}  # CSV keeps each cell's own text
+    types = file.dtypes() if typed else {}
+    with writing(output, form) as write:
+        for _, block, X in encoded_blocks(file, density.schema, "Filling"):
+            gaps = np.isnan(X)
+            filled = draw(density.mixture, X, rng) if random else fill(density.mixture, kinds, X)
+            cells = file.typed_cells(block, types) if typed else file.cells(block)
+            write(_with_gaps_filled(density.schema, cells, gaps, filled))
+
+
+def _with_gaps_filled(schema: Schema, cells: Cells, gaps: Any, filled: FloatArray) -> Cells:
+    out = dict(cells)
+    for n, variable in enumerate(schema):
+        rows = np.flatnonzero(gaps[:, n])
+        column = out[variable.name] = list(out[variable.name])
+        for i in rows:
+            column[i] = plain(variable.decode_value(filled[i, n]), GUESS_DIGITS)
+    return out
+
+
+def classify(
+    model: Model,
+    data: Data,
+    target: Annotated[str, typer.Option(help="Column to tell; a categorical one.")],
+    proba: Annotated[bool, typer.Option("--proba", help="The probability of each class as well.")] = False,
+    missing: Missing = None,
+    output: Output = "-",
+    form: Format = None,
+) -> None:
+    """Tell the most probable class of each row, and how probable it is.
+
+    MODEL may be the table to learn from.
+    If DATA holds the target, standard error tells the share of right answers.
+
+    Example: jointwise classify train.csv test.csv --target species -o classes.csv
+    """
+    form = checked_format(output, form)
+    _refuse_two_pipes(model, data)
+    density = load_model(model, missing or (), FitSettings(target=target))
+    categories = _classes(density, target)
+    file = open_table(data, missing or ())
+    _check_features(file, [name for name in density.names if name != target])
+    n, right, known = density.schema.index(target), 0, 0
+    with writing(output, form) as write:
+        for first, _, X in encoded_blocks(file, density.schema, "Classifying", absent="missing"):
+            truth = X[:, n].copy()
+            p = _class_probabilities(density, n, X)
+            best = np.argmax(p, axis=1)
+            right += int(np.sum(best == truth))
+            known += int(np.sum(~np.isnan(truth)))
+            columns: dict[str, Any] = {
+                "row": range(first, first + len(X)),
+                target: [categories[i] for i in best],
+                "probability": [plain(row) for row in p.max(axis=1)],
+            }
+            if proba:
+                columns |= {f"P({c})": [plain(x) for x in p[:, i]] for i, c in enumerate(categories)}
+            write(columns)
+    if known:
+        screen.note(f"Right: {right} of {known} rows that name {target!r} ({right / known:.1%}).")
+
+
+def _classes(density: JointDensity, target: str) -> tuple[Any, ...]:
+    variable = density.schema[target]
+    if variable.categories is None:
+        raise InputError(f"{target!r} is {variable.kind}, not categorical; fit the model with --target {target}.")
+    return variable.categories
+
+
+def _check_features(file: TableFile, features: list[str]) -> None:
+    lacking = [name for name in features if name not in file.names]
+    if lacking and len(lacking) == len(features):
+        raise InputError(f"{file.label} has none of the model's columns {listed(features)}.")
+    if lacking:
+        screen.note(f"Note: {file.label} lacks {listed(lacking)}; what they might be is averaged over.")
+
+
+def _class_probabilities(density: JointDensity, n: int, X: FloatArray) -> FloatArray:
+    X[:, n] = np.nan
+    categories = density.schema.variables[n].categories or ()
+    return category_probabilities(density.mixture, n, density.mixture.posterior(X), len(categories))
+
+
+def _model_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[JointDensity, TableFile]:
+    """Model and table; where one table stands for both, it is fitted and then gone through."""
+    _refuse_two_pipes(model, data)
+    found = open_model(model, missing or ())
+    if data is not None:
+        table = open_table(data, missing or ())
+        return (fitted(found) if isinstance(found, TableFile) else found), table
+    if isinstance(found, TableFile):
+        return fitted(found), found
+    raise typer.BadParameter(f"{model} is a model; name the table to go through as well.", param_hint="DATA")
+
+
+def _refuse_two_pipes(model: str, data: str | None) -> None:
+    if model == data == "-":
+        raise typer.BadParameter("Model and data cannot both come from standard input.", param_hint="DATA")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (score, impute, classify):
+        app.command()(command)

@@ -1,0 +1,196 @@
+"""Commands to look around: pictures, the paper's experiments, a demonstration, benchmarks."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from jointwise.cli import answers, commands, rows, screen
+from jointwise.cli.commands import Missing, Model
+from jointwise.cli.files import open_table
+from jointwise.cli.language import bind, parse_question
+from jointwise.cli.models import load_model
+from jointwise.cli.outputs import check_place, write_bytes, writing
+from jointwise.cli.passes import check_columns, encoded_blocks
+from jointwise.cli.table_file import TableFile
+from jointwise.exceptions import InputError, MissingDependencyError
+from jointwise.joint import JointDensity
+from jointwise.joint.events import Interval, Point, Region
+from jointwise.tables import read_table
+
+PICTURES = ("png", "svg", "pdf")
+DPI = 150
+
+
+def plot(
+    model: Model,
+    question: Annotated[
+        str | None, typer.Argument(metavar="NAMES", help="As in query, with conditions after a bar.")
+    ] = None,
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="png, svg or pdf; - is a png to standard output.")
+    ] = "-",
+    data: Annotated[str | None, typer.Option(help="Table whose rows are drawn as well.")] = None,
+    components: Annotated[bool, typer.Option("--components", help="One name: what it is in each component.")] = False,
+    missing: Missing = None,
+) -> None:
+    """Draw one variable, a pair, or several two by two; without names, which columns tell of each other.
+
+    Example: jointwise plot people.jw "age, income | sex=F" --data people.csv -o pair.png
+    """
+    check_place(output)
+    form = "png" if output == "-" else Path(output).suffix.lower().removeprefix(".")
+    if form not in PICTURES:
+        raise typer.BadParameter(f"{output!r} does not end in one of {', '.join(PICTURES)}.", param_hint="--output")
+    if output == "-" and sys.stdout.isatty():
+        raise typer.BadParameter("A picture is not for a terminal; name a file.", param_hint="--output")
+    asked = parse_question(question) if question is not None else None
+    density = load_model(model, missing or ())
+    names: tuple[str, ...] = ()
+    given: Mapping[int, Region] = {}
+    if asked is not None:
+        bound = bind(asked, density.schema)
+        names, given = bound.names, bound.given
+        if not names:
+            raise typer.BadParameter("Name variables to draw, such as 'age, income | sex=F'.", param_hint="NAMES")
+    if components and len(names) != 1:
+        raise typer.BadParameter("--components draws one variable; name it.", param_hint="--components")
+    table = None if data is None else _rows_given(density, given, open_table(data, missing or ()))
+    figure = _figure(answers.condition(density, given), names, table, components=components)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=form, dpi=DPI)
+    write_bytes(output, picture.getvalue())
+
+
+def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, components: bool) -> Any:
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingDependencyError(
+            "Pictures need matplotlib, which is not installed: pip install 'jointwise[plot]'"
+        ) from None
+    mpl.use("Agg")
+    from jointwise import plots
+
+    if components:
+        return plots.plot_components(density, names[0]).figure
+    if len(names) == 1:
+        return plots.plot_marginal(density, names[0], data=table).figure
+    if len(names) == 2:
+        return plots.plot_pair(density, names[0], names[1], data=table).figure
+    if names:
+        return plots.plot_corner(density, names, data=table).flat[0].figure
+    return plots.plot_mutual_information(density).figure
+
+
+def _rows_given(density: JointDensity, given: Mapping[int, Region], file: TableFile) -> Any:
+    """Rows of the first block of a table that meet the conditions: enough for any picture."""
+    check_columns(file, density.schema)
+    for _, block, X in encoded_blocks(file, density.schema, "Reading"):
+        keep = np.ones(len(X), dtype=bool)
+        for n, region in given.items():
+            keep &= _meets(X[:, n], region)
+        return read_table(file.frame(block, {v.name: v.dtype for v in density.schema})).rows(keep)
+    raise InputError(f"{file.label} has no rows to draw.")
+
+
+def _meets(values: Any, region: Region) -> Any:
+    if isinstance(region, Interval):
+        return (values >= region.low) & (values <= region.high)
+    return np.isin(values, (region.value,) if isinstance(region, Point) else region.values)
+
+
+def reproduce(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Experiments by name, or all.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller tasks: minutes, rough numbers.")] = False,
+    folder: Annotated[str | None, typer.Option(help="Where page, figures and results go.")] = None,
+) -> None:
+    """Run the paper's experiments again and write the page of results; after a kill, go on where it ended.
+
+    Example: jointwise reproduce all --quick
+    """
+    from jointwise import experiments
+
+    with screen.tasks("Experiments") as progress:
+        page = experiments.reproduce(names, quick=quick, folder=folder, progress=progress)
+    typer.echo(page)
+
+
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where its table and model go.")] = Path("jointwise-demo"),
+) -> None:
+    """Show the commands at work on a small made-up table of people, with text, numbers and gaps.
+
+    Example: jointwise demo
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    table, model = str(folder / "people.csv"), str(folder / "people.jw")
+    with writing(table, "csv") as write:
+        write(_people())
+    _echo("fit", table, "-o", model)
+    commands.fit(table, model)
+    for question in ("P(job=engineer | income > 60)", "job | age in 20..30, sex=F", "income | job=nurse"):
+        _echo("query", model, question)
+        commands.query(model, question)
+    _echo("sample", model, "-n", "3", "--seed", "0")
+    commands.sample(model, n=3, seed=0)
+    _echo("score", model, table, "--lowest", "3")
+    rows.score(model, table, lowest=3)
+    filled = str(folder / "filled.csv")
+    _echo("impute", model, table, "-o", filled)
+    rows.impute(model, table, output=filled)
+    typer.echo(f"\n{filled} has no gaps. All commands: jointwise --help")
+
+
+def _echo(*words: str) -> None:
+    sys.stdout.flush()
+    typer.echo(f"\n$ jointwise {shlex.join(words)}")
+
+
+def _people(n: int = 500) -> dict[str, list[Any]]:
+    """Return a made-up table: job depends on sex, income on job and age, and one cook earns too much."""
+    rng = np.random.default_rng(0)
+    jobs = np.array(["cook", "engineer", "nurse", "teacher"])
+    woman = rng.random(n) < 0.5
+    job = np.where(woman, rng.choice(4, n, p=[0.2, 0.15, 0.4, 0.25]), rng.choice(4, n, p=[0.3, 0.4, 0.1, 0.2]))
+    age = rng.integers(18, 70, n)
+    income = np.array([28.0, 62.0, 38.0, 44.0])[job] + 0.3 * (age - 40) + rng.normal(0, 5, n)
+    income[0], job[0], age[0] = 95.0, 0, 21
+    columns: dict[str, list[Any]] = {
+        "sex": np.where(woman, "F", "M").tolist(),
+        "age": age.tolist(),
+        "job": jobs[job].tolist(),
+        "income": income.round(1).tolist(),
+    }
+    for cells in columns.values():
+        for i in np.flatnonzero(rng.random(n) < 0.06):
+            cells[i] = None if i else cells[i]
+    return columns
+
+
+def bench(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Benchmarks by name, such as accuracy.")],
+) -> None:
+    """Run benchmarks of a checkout of the source, from its folder.
+
+    Example: jointwise bench accuracy
+    """
+    if not Path("benchmarks/__main__.py").is_file():
+        raise InputError("There is no folder `benchmarks` here; run this in a checkout of the source.")
+    done = subprocess.run([sys.executable, "-m", "benchmarks", *names], check=False)  # noqa: S603  # our own program
+    if done.returncode:
+        raise typer.Exit(done.returncode)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (plot, reproduce, demo, bench):
+        app.command()(command)

@@ -1,0 +1,183 @@
+"""Tables in text: CSV and JSON, whose columns get their types from all their cells."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from jointwise.cli.cells import MISSING, CellCounts, cell_type, convert, json_type, shortened
+from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
+from jointwise.exceptions import InputError
+from jointwise.variables import is_missing
+
+# No line of a table is longer; a file without line ends would otherwise be read whole.
+MAX_LINE = 1 << 24
+# How often to look how far in the file a pass is.
+LINES_PER_LOOK = 1000
+DELIMITERS = ",;\t|"
+
+
+class TextFile(TableFile):
+    """What CSV and JSON share: cells without a type of their own."""
+
+    type_of = staticmethod(cell_type)
+
+    def __init__(self, path: Path, label: str, missing: frozenset[str]) -> None:
+        super().__init__(path, label)
+        self._missing = missing
+
+    @cached_property
+    def cell_counts(self) -> Mapping[str, CellCounts]:
+        """Types of cells that each column holds."""
+        found = {name: CellCounts() for name in self.names}
+        for block in self.blocks():
+            for name, cells in block.items():
+                found[name].add(cells, self.type_of)
+        return found
+
+    def frame(self, block: Cells, dtypes: Mapping[str, str]) -> Any:
+        """Columns of a block that are named in ``dtypes`` as something that `read_table` takes."""
+        try:
+            return {name: convert(name, block[name], dtype) for name, dtype in dtypes.items() if name in block}
+        except InputError as error:
+            raise InputError(f"{self.label}: {error} If that marks a gap, name it with --missing.") from None
+
+    def cells(self, block: Cells) -> Cells:
+        """Every cell of a block as it came, None where there is a gap."""
+        return block
+
+    def typed_cells(self, block: Cells, dtypes: Mapping[str, str]) -> Cells:
+        """Every cell of a block as a number, text or date, None where there is a gap."""
+        return {name: without_nan(cells.tolist()) for name, cells in self.frame(block, dtypes).items()}
+
+    def _lines(self) -> Iterator[str]:
+        """Lines of the file, none of them too long, with `share` kept up to date."""
+        size = max(self.path.stat().st_size, 1)
+        number = 0
+        with self.path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            binary: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
+                try:
+                    while line := text.readline(MAX_LINE):
+                        number += 1
+                        if len(line) == MAX_LINE or "\0" in line:
+                            raise self._no_line(line, number)
+                        if number % LINES_PER_LOOK == 0:
+                            self.share = raw.tell() / size
+                        yield line
+                except UnicodeDecodeError as error:
+                    raise InputError(
+                        f"{self.label}, after line {number}: this is not text in UTF-8 ({error.reason}); convert the "
+                        "file first."
+                    ) from None
+                except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                    raise InputError(f"{self.label} is damaged or cut short: {error}.") from None
+        self.share = 1.0
+
+    def _no_line(self, line: str, number: int) -> InputError:
+        if len(line) == MAX_LINE:
+            return InputError(
+                f"{self.label}, line {number}: a line of over {MAX_LINE:,} characters is no row of a table."
+            )
+        return InputError(f"{self.label}, line {number}: this is not text, it holds a zero byte.")
+
+    def _columns(self, rows: list[Sequence[Any]]) -> Cells:
+        return dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True))
+
+    @abstractmethod
+    def _rows(self) -> Iterator[Sequence[Any]]:
+        """Cells of each row in the order of `names`, None where there is a gap."""
+
+    def blocks(self) -> Iterator[Cells]:
+        """Blocks of rows, from the first row on at each call."""
+        rows = self._rows()
+        self.share, self.rows_read = 0.0, 0
+        most = max(BLOCK_CELLS // max(len(self.names), 1), 1)
+        while block := list(islice(rows, most)):
+            self.rows_read += len(block)
+            yield self._columns(block)
+
+
+class CsvFile(TextFile):
+    """Comma-separated values; also with semicolons, tabs or bars, as the header shows."""
+
+    def __init__(self, path: Path, label: str, missing: frozenset[str]) -> None:
+        super().__init__(path, label, missing | MISSING)
+        header = next(self._lines(), "")
+        self._delimiter = max(DELIMITERS, key=header.count)
+        names = next(self._parsed(), None)
+        if names is None:
+            raise InputError(f"{self.label} is empty: a table begins with a line of column names.")
+        self.names = self._named(names)
+
+    def _rows(self) -> Iterator[Sequence[Any]]:
+        rows = self._parsed()
+        next(rows)
+        width = len(self.names)
+        for row in rows:
+            if len(row) != width:
+                raise InputError(
+                    f"{self.label}, line {self._line_number}: {len(row)} cells where the header has {width}; "
+                    "put cells that hold a delimiter into quotes."
+                )
+            yield [None if (text := cell.strip()) in self._missing else text for cell in row]
+
+    def _parsed(self) -> Iterator[list[str]]:
+        reader = csv.reader(self._lines(), delimiter=self._delimiter, skipinitialspace=True, strict=True)
+        try:
+            for row in reader:
+                self._line_number = reader.line_num
+                if row:
+                    yield row
+        except csv.Error as error:
+            raise InputError(f"{self.label}, line {reader.line_num}: this is not CSV ({error}).") from None
+
+
+class JsonFile(TextFile):
+    """One JSON object per line, or one array of objects; a key that a row lacks is a gap."""
+
+    type_of = staticmethod(json_type)
+
+    def __init__(self, path: Path, label: str, missing: frozenset[str]) -> None:
+        super().__init__(path, label, missing)
+        keys: dict[str, None] = {}
+        for record in self._records():
+            keys.update(dict.fromkeys(record))
+        self.names = self._named(tuple(keys))
+
+    def _rows(self) -> Iterator[Sequence[Any]]:
+        return ([self._cell(record.get(name)) for name in self.names] for record in self._records())
+
+    def _cell(self, cell: Any) -> Any:
+        return None if is_missing(cell) or (isinstance(cell, str) and cell in self._missing) else cell
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        lines = self._lines()
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            if line.lstrip().startswith("["):
+                found = self._parsed("".join([line, *lines]), number)
+            else:
+                found = [self._parsed(line, number)]
+            for record in found:
+                if not isinstance(record, dict):
+                    raise InputError(f"{self.label}: a row must be a JSON object, but one is {shortened(record)}.")
+                yield record
+
+    def _parsed(self, text: str, number: int) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.label}, line {number}: this is not JSON ({error}).") from None

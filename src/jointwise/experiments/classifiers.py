@@ -1,0 +1,174 @@
+"""The classifiers that are compared in section IV-B, and the choice of their size on a validation part."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
+
+from jointwise._typing import AnyArray
+from jointwise.dictionary import Dictionary
+from jointwise.estimators import JUPADClassifier
+from jointwise.exceptions import RankError
+from jointwise.experiments.distances import CPD, DEFAULT, PAPER
+from jointwise.experiments.splits import TEXTURES, Split
+from jointwise.relatives import CPD3, GaussianMixtureDensity
+from jointwise.relatives.gaussian_mixture import CovarianceError
+
+GIVEN = "JUPAD, paper's dictionaries"
+GMM_FULL, GMM_DIAG = "GMM-Full", "GMM-Diag"
+# CPD-3 on textures: 2 in 100 of the 2,300 triples of 25 pixels, one start, fewer sweeps; each would take minutes else.
+TEXTURE_TRIPLES, TEXTURE_SWEEPS = 0.02, 100
+
+
+class DensityClassifier:
+    r"""Classify by :math:`\arg\max_y p(x \mid y)\, p(y)`, with a density fitted to the rows of each class.
+
+    Columns are standardised first: starts of mixtures and floors of densities are in absolute units, and suit columns
+    of unit variance.
+
+    Parameters
+    ----------
+    density : estimator with ``fit`` and ``score_samples``
+    uniform_prior : bool
+        Take all classes for equally frequent; by default their shares of the rows are used.
+    """
+
+    def __init__(self, density: Any, *, uniform_prior: bool = False) -> None:
+        self.density = density
+        self.uniform_prior = uniform_prior
+
+    def fit(self, X: AnyArray, y: AnyArray) -> Self:
+        """Fit a density to each class."""
+        self.classes_, counts = np.unique(y, return_counts=True)
+        shares = np.full(len(counts), 1 / len(counts)) if self.uniform_prior else counts / counts.sum()
+        self.log_prior_ = np.log(shares)
+        self.scaler_ = StandardScaler().fit(X)
+        scaled = self.scaler_.transform(X)
+        self.densities_ = [clone(self.density).fit(scaled[y == c]) for c in self.classes_]
+        return self
+
+    def predict(self, X: AnyArray) -> AnyArray:
+        """Most probable class of each row."""
+        scaled = self.scaler_.transform(X)
+        scores = np.column_stack([density.score_samples(scaled) for density in self.densities_]) + self.log_prior_
+        return np.asarray(self.classes_[np.argmax(scores, axis=1)])
+
+
+@dataclass(frozen=True)
+class Method:
+    """A classifier and the sizes it is tried with.
+
+    Parameters
+    ----------
+    key : str
+        In names of files.
+    make : callable
+        From a size, the paper's dictionaries, whether the rows are textures, and a seed to a classifier.
+    size_name : str
+        What the size is a number of; empty if there is none to choose.
+    sizes, texture_sizes, quick_sizes : sequence of int
+        To choose from by the accuracy on the validation part, growing.
+    datasets : sequence of str, optional
+        Those it is for; None is all.
+    """
+
+    key: str
+    make: Callable[[int, Mapping[str, Dictionary], bool, int], Any]
+    size_name: str = ""
+    sizes: Sequence[int] = (0,)
+    texture_sizes: Sequence[int] = (0,)
+    quick_sizes: Sequence[int] = (0,)
+    datasets: Sequence[str] | None = field(default=None)
+
+    def candidates(self, dataset: str, *, quick: bool) -> Sequence[int]:
+        """Sizes to try."""
+        if quick:
+            return self.quick_sizes
+        return self.texture_sizes if dataset == TEXTURES else self.sizes
+
+
+def _mixture(k: int, kind: Any, seed: int) -> Any:
+    return DensityClassifier(GaussianMixtureDensity(k, covariance_type=kind, random_state=seed))
+
+
+def _cpd3(rank: int, seed: int, *, textures: bool) -> Any:
+    reduced = CPD3(rank, triples=TEXTURE_TRIPLES, n_init=1, max_iter=TEXTURE_SWEEPS, random_state=seed)
+    return DensityClassifier(reduced if textures else CPD3(rank, n_init=1, random_state=seed), uniform_prior=True)
+
+
+def _paper(rank: int, dictionaries: Mapping[str, Dictionary], seed: int) -> Any:
+    return JUPADClassifier(rank, polish=None, loss="frobenius", dictionaries=dictionaries, random_state=seed)
+
+
+METHODS: dict[str, Method] = {
+    DEFAULT: Method("jupad", lambda _, __, ___, seed: JUPADClassifier(random_state=seed)),
+    PAPER: Method("jupad-paper", lambda F, _, __, seed: _paper(F, {}, seed), "F", (5, 10, 15, 20, 30), (10, 20), (10,)),
+    GIVEN: Method(
+        "jupad-dictionaries",
+        lambda F, dictionaries, _, seed: _paper(F, dictionaries, seed),
+        "F",
+        (5, 10, 15, 20, 30),
+        (5, 10, 20, 30),
+        (10,),
+        ("Wifi", "Seeds", TEXTURES),
+    ),
+    CPD: Method(
+        "cpd3", lambda F, _, textures, seed: _cpd3(F, seed, textures=textures), "F", (3, 5, 10, 15), (5, 10), (5,)
+    ),
+    GMM_FULL: Method(
+        "gmm-full",
+        lambda k, _, __, seed: _mixture(k, "full", seed),
+        "k",
+        (1, 2, 3, 5, 8, 12, 16, 20),
+        (1, 2, 4, 8, 16),
+        (1, 3),
+    ),
+    GMM_DIAG: Method(
+        "gmm-diag",
+        lambda k, _, __, seed: _mixture(k, "diag", seed),
+        "k",
+        (1, 2, 3, 5, 8, 12, 16, 20, 25, 30),
+        (1, 2, 4, 8, 16, 32),
+        (1, 5, 20),
+    ),
+    "GaussianNB": Method("naive-bayes", lambda *_: GaussianNB()),
+    "RandomForest": Method("forest", lambda *settings: RandomForestClassifier(random_state=settings[-1])),
+    "HistGradientBoosting": Method(
+        "boosting", lambda *settings: HistGradientBoostingClassifier(random_state=settings[-1])
+    ),
+}
+
+
+def chosen_on_validation(method: Method, split: Split, sizes: Sequence[int], seed: int) -> tuple[Any, int]:
+    """Fit every size and return the classifier that does best on the validation part, the smaller of equals."""
+    best: tuple[float, Any, int] | None = None
+    for size, classifier in _fitted(method, split, sizes, seed):
+        accuracy = float(np.mean(classifier.predict(split.validation.X) == split.validation.y))
+        if best is None or accuracy > best[0]:
+            best = accuracy, classifier, size
+    assert best is not None  # the first size can be fitted, or its error has been raised
+    return best[1], best[2]
+
+
+def _fitted(method: Method, split: Split, sizes: Sequence[int], seed: int) -> Iterator[tuple[int, Any]]:
+    """Classifiers of growing size, until one cannot be fitted."""
+    for size in sizes:
+        classifier = method.make(size, split.dictionaries, split.collage is not None, seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what stops at its limit of steps is still a rival
+            try:
+                classifier.fit(split.train.X, split.train.y)
+            except (RankError, CovarianceError):
+                if size == sizes[0]:
+                    raise
+                return
+        yield size, classifier

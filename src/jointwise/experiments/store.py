@@ -1,0 +1,142 @@
+"""Results of tasks on disk, one file each: there in full or not at all.
+
+A file is written beside its place, flushed to the disk and then moved there in one step, so a kill at any moment leaves
+whole files only. A result is used again only for the same settings, package versions and code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jointwise
+from jointwise.exceptions import FileFormatError, InputError
+from jointwise.experiments.base import Result, Task
+
+FORMAT = "jointwise task result"
+# Packages whose version may change a number.
+PACKAGES = ("jointwise", "numpy", "scipy", "scikit-learn", "numba")
+# Parts that only show results; experiments say in their tasks' settings what results depend on.
+PARTS_WITHOUT_RESULTS = ("cli", "plots", "experiments")
+
+LOGGER = logging.getLogger("jointwise")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A stored result.
+
+    Parameters
+    ----------
+    result : dict
+    seconds : float
+        How long it took.
+    date : str
+        When it was finished, UTC.
+    """
+
+    result: Result
+    seconds: float
+    date: str
+
+
+@dataclass(frozen=True)
+class TaskStore:
+    """The results of one experiment, in a folder of their own."""
+
+    folder: Path
+    experiment: str
+
+    def path(self, task: Task) -> Path:
+        """File of the task's result."""
+        if not re.fullmatch(r"[\w.+-]+", task.key, re.ASCII):
+            raise InputError(
+                f"The task key {task.key!r} cannot name a file: use letters, digits, '.', '_', '-' and '+' only."
+            )
+        return self.folder / self.experiment / f"{task.key}.json"
+
+    def load(self, task: Task) -> Record | None:
+        """Result that is there for exactly this task, or None: the task is to be run."""
+        path = self.path(task)
+        if not path.exists():
+            return None
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            LOGGER.warning("%s is damaged: its task is run again.", path)
+            return None
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise FileFormatError(
+                f"{path} was not written by `jointwise reproduce` and would be overwritten: move it away or choose "
+                "another folder."
+            )
+        if any(found.get(key) != value for key, value in self._identity(task).items()):
+            return None
+        return Record(found["result"], found["seconds"], found["date"])
+
+    def save(self, task: Task, record: Record) -> None:
+        """Write the result; on return it is on the disk."""
+        content = {**self._identity(task), "seconds": record.seconds, "date": record.date, "result": record.result}
+        write_atomically(self.path(task), json.dumps(content, indent=1))
+
+    def _identity(self, task: Task) -> Result:
+        """What must be equal for a stored result to be the task's, as it comes back from JSON."""
+        identity = {
+            "format": FORMAT,
+            "experiment": self.experiment,
+            "key": task.key,
+            "settings": dict(task.settings),
+            "versions": versions(),
+            "code": code_digest(),
+        }
+        found: Result = json.loads(json.dumps(identity))
+        return found
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Put a text file in its place in one step, after it has reached the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    with part.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    if os.name == "posix":  # the move itself must reach the disk too; elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def versions() -> Mapping[str, str]:
+    """Versions of Python and of the packages that results depend on."""
+    return {"python": platform.python_version()} | {package: version(package) for package in PACKAGES}
+
+
+@cache
+def code_digest() -> str:
+    """Digest of the sources of this package that results depend on."""
+    root = Path(jointwise.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root)
+        if name.parts[0].removesuffix(".py") not in PARTS_WITHOUT_RESULTS:
+            digest.update(f"{name.as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def as_json(value: Any) -> Any:
+    """Value as it comes back from a file; a result is the same in the run that computed it and in the next one."""
+    return json.loads(json.dumps(value))

@@ -1,0 +1,285 @@
+"""How one variable is laid along an axis of a picture: its range, its cells, its ticks, and where values go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointwise._typing import BoolArray, FloatArray
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import InputError
+from jointwise.families import PointMass
+from jointwise.joint import JointDensity, ProductMixture
+from jointwise.joint.moments import quantiles
+from jointwise.plots._figure import text
+from jointwise.variables import FIRST_DAY, LAST_DAY, Kind, Variable, is_temporal, parse_datetime, time_zone
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
+
+# Cells of a heat map along a continuous variable: finer than the eye tells on a page.
+N_CELLS = 150
+# Up to this many integers are drawn one by one.
+MOST_INTEGERS = 60
+# Width of the strip of a spike and of the gap beside it, as shares of the range.
+STRIP, GAP = 0.05, 0.025
+# The range is between these quantiles, but not further from the quartiles than so many times their distance (heavy
+# tails would leave the rest a needle), except that it holds this much at least.
+TAIL, REACH, LEAST_TAIL = 0.004, 4.0, 0.02
+# Rows seen beyond the range are let in if they lie no further than this share of it outside.
+NEAR = 0.3
+MARGIN = 0.04
+# An axis with room for this many ticks has room for one percentage at a strip.
+FOR_A_STRIP = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """Layout of a variable.
+
+    Parameters
+    ----------
+    variable : Variable
+    dictionary : Dictionary
+        Its atoms in use.
+    coefficients : array of shape (L, F)
+        Their coefficients given each component.
+    mixing : array of shape (F,)
+        Weights of the components.
+    edges : array of shape (K + 1,)
+        Ends of the cells.
+    values : array of shape (K,) or None
+        The value that each cell stands for, where it stands for one.
+    spikes : array of shape (S,)
+        Values drawn in strips beside the range.
+    """
+
+    variable: Variable
+    dictionary: Dictionary
+    coefficients: FloatArray
+    mixing: FloatArray
+    edges: FloatArray
+    values: FloatArray | None
+    spikes: FloatArray
+
+    @classmethod
+    def of(cls, density: JointDensity, name: str) -> Ruler:
+        """Lay out a variable of a density."""
+        n = density.schema.index(name)
+        variable, mixture = density.schema.variables[n], density.mixture
+        used = mixture.coefficients[n] @ mixture.weights > 0
+        dictionary, coefficients = mixture.dictionaries[n].take(used), mixture.coefficients[n][used]
+        edges, values = _cells(variable, dictionary, coefficients @ mixture.weights)
+        spikes = dictionary.spikes if values is None else np.empty(0)
+        return cls(variable, dictionary, coefficients, mixture.weights, edges, values, spikes)
+
+    @property
+    def label(self) -> str:
+        """Name of the variable."""
+        return text(self.variable.name, 40)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the values are names without an order, which are read from top to bottom."""
+        return self.variable.categories is not None and not self.variable.ordered
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weight of each atom in the marginal; shape (L,)."""
+        return np.asarray(self.coefficients @ self.mixing)
+
+    @cached_property
+    def is_smooth(self) -> BoolArray:
+        """Which atoms are not point masses; shape (L,)."""
+        return _is_smooth(self.dictionary)
+
+    @property
+    def spike_masses(self) -> FloatArray:
+        """Probability of each spike; shape (S,)."""
+        return np.asarray(self.dictionary.point_mass(self.spikes) @ self.weights)
+
+    # ---- places ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def strips(self) -> FloatArray:
+        """Ends of the strip of each spike, left of the range or right of it, whichever is nearer; shape (S, 2)."""
+        low, high = self.edges[0], self.edges[-1]
+        pitch, width = (STRIP + GAP) * (high - low), STRIP * (high - low)
+        on_left = self.spikes <= (low + high) / 2
+        n_left = int(on_left.sum())
+        starts = np.where(
+            on_left,
+            low - pitch * (n_left - np.arange(len(self.spikes))),
+            high + pitch * (np.arange(len(self.spikes)) - n_left + 1) - width,
+        )
+        return np.column_stack([starts, starts + width])
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Ends of everything that is drawn."""
+        ends = np.concatenate([self.edges[[0, -1]], self.strips.ravel()])
+        return float(ends.min()), float(ends.max())
+
+    def inside(self, values: FloatArray) -> BoolArray:
+        """Which encoded values can be drawn."""
+        return np.asarray(((values >= self.edges[0]) & (values <= self.edges[-1])) | np.isin(values, self.spikes))
+
+    def places(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Where to draw encoded values as points: those that share a place are spread about it."""
+        shift = rng.uniform(-0.35, 0.35, len(values))
+        if self.values is not None:
+            return values + shift * float(np.diff(self.edges).min())
+        out = np.array(values)
+        if self.variable.kind is Kind.INTEGER:
+            out += shift
+        for spike, (left, right) in zip(self.spikes, self.strips, strict=True):
+            here = values == spike
+            out[here] = (left + right) / 2 + shift[here] * (right - left)
+        return out
+
+    # ---- numbers -----------------------------------------------------------------------------------------
+
+    def conditionals(self) -> FloatArray:
+        """Mean density in each cell, or probability of its value, given each component; shape (K, F).
+
+        Masses of cells come from the distribution functions, so that no peak is missed between points.
+        """
+        if self.values is not None:
+            return np.asarray(self.dictionary.pdf(self.values) @ self.coefficients)
+        smooth = self.dictionary.take(self.is_smooth)
+        masses = smooth.mass(self.edges[:-1], self.edges[1:]) / np.diff(self.edges)[:, None]
+        return np.asarray(masses @ self.coefficients[self.is_smooth])
+
+    def spike_conditionals(self) -> FloatArray:
+        """Probability of each spike given each component; shape (S, F)."""
+        return np.asarray(self.dictionary.point_mass(self.spikes) @ self.coefficients)
+
+    # ---- ticks -------------------------------------------------------------------------------------------
+
+    def dress(self, axis: Axis, most: int = 7) -> None:
+        """Give an axis the name of the variable and its ticks, at most so many unless they are categories."""
+        from matplotlib import ticker
+
+        axis.set_label_text(self.label)
+        if self.variable.categories is not None:
+            axis.set_ticks(range(len(self.variable.categories)), [text(c) for c in self.variable.categories])
+        elif is_temporal(self.variable.dtype):
+            self._date_ticks(axis, most)
+        elif self.values is not None and len(self.values) <= most:
+            axis.set_ticks(self.values)
+        else:
+            axis.set_major_locator(ticker.MaxNLocator(most, integer=self.variable.kind is Kind.INTEGER))
+        if len(self.spikes):
+            self._strip_ticks(axis, most)
+
+    def _date_ticks(self, axis: Axis, most: int) -> None:
+        from matplotlib import dates as untyped_dates
+
+        dates: Any = untyped_dates
+        if np.datetime64(dates.get_epoch()) != np.datetime64(0, "D"):
+            raise InputError(
+                f"Dates are drawn as days since 1970-01-01, but matplotlib counts them from {dates.get_epoch()}; "
+                'leave rcParams["date.epoch"] as it is.'
+            )
+        _, zone = parse_datetime(self.variable.dtype) or ("D", None)
+        locator = dates.AutoDateLocator(tz=time_zone(zone) if zone else None, minticks=2, maxticks=most + 1)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(dates.ConciseDateFormatter(locator, tz=locator.tz))
+
+    def _strip_ticks(self, axis: Axis, most: int) -> None:
+        """Numbers along the range only, and the value and probability of each spike at its strip."""
+        from matplotlib import ticker
+
+        low, high = self.edges[0], self.edges[-1]
+        shown_low, shown_high = axis.get_view_interval()
+        axis.set_view_interval(low, high, ignore=True)
+        away = STRIP * (high - low)  # a number beside a strip would run into the strip's own
+        near_low, near_high = np.any(self.strips < low), np.any(self.strips > high)
+        ticks = np.asarray(axis.get_major_locator()())
+        axis.set_view_interval(shown_low, shown_high, ignore=True)
+        keep = (ticks >= low + away * near_low) & (ticks <= high - away * near_high)
+        axis.set_major_locator(ticker.FixedLocator(ticks[keep]))
+        across = axis is axis.axes.xaxis
+        labels = [_shown(self.variable.decode_value(spike)) for spike in self.spikes]
+        if not (across and len(labels) > most / FOR_A_STRIP):  # side by side, there is no room for percentages
+            between = ":\n" if across else ": "
+            labels = [f"{value}{between}{percent(p)}" for value, p in zip(labels, self.spike_masses, strict=True)]
+        axis.set_minor_locator(ticker.FixedLocator(self.strips.mean(axis=1)))
+        axis.set_minor_formatter(ticker.FixedFormatter(labels))
+        axis.set_tick_params(which="minor", length=0)
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage of two digits at most.
+
+    >>> percent(0.314), percent(0.0314), percent(0.00002), percent(0.9999)
+    ('31%', '3.1%', '<0.1%', '>99%')
+    """
+    if 0 < share < 0.001:
+        return "<0.1%"
+    if 0.995 <= share < 1:
+        return ">99%"
+    return f"{100 * share:.{0 if share >= 0.0995 or share == 0 else 1}f}%"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _is_smooth(dictionary: Dictionary) -> BoolArray:
+    sizes = [family.n_atoms for family in dictionary.families]
+    return np.repeat([not isinstance(family, PointMass) for family in dictionary.families], sizes)
+
+
+def _cells(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """Edges of the cells, and their values where each is one."""
+    if variable.categories is not None:
+        return _around(np.arange(float(len(variable.categories))))
+    if dictionary.is_identity:
+        points = np.unique(dictionary.mode())
+        low, high = points[0], points[-1]
+        every = variable.kind is Kind.INTEGER and high - low < MOST_INTEGERS
+        return _around(np.arange(low, high + 1) if every else points)
+    low, high = _range(variable, dictionary, weights)
+    if variable.kind is not Kind.INTEGER:
+        return _even(low, high, N_CELLS), None
+    low, high = np.floor(low), np.ceil(high)
+    if high - low < MOST_INTEGERS:
+        return _around(np.arange(low, high + 1))
+    return np.unique(np.round(_even(low, high + 1, N_CELLS))) - 0.5, None
+
+
+def _even(low: float, high: float, n_cells: int) -> FloatArray:
+    return np.asarray(np.linspace(low, high, n_cells + 1), dtype=np.float64)
+
+
+def _around(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cells that meet midway between values; the outer ones are as wide as their neighbours."""
+    gaps = np.diff(values) if len(values) > 1 else np.ones(1)
+    middles = (values[:-1] + values[1:]) / 2
+    return np.concatenate([[values[0] - gaps[0] / 2], middles, [values[-1] + gaps[-1] / 2]]), values
+
+
+def _range(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> tuple[float, float]:
+    """Ends of what is drawn of a variable that is not drawn value by value."""
+    smooth = _is_smooth(dictionary)
+    atoms = dictionary.take(smooth)
+    alone = ProductMixture(np.ones(1), ((weights[smooth] / weights[smooth].sum())[:, None],), (atoms,))
+    levels = np.array([TAIL, LEAST_TAIL, 0.25, 0.75, 1 - LEAST_TAIL, 1 - TAIL])
+    tail, least, lower, upper, most, far = quantiles(alone, 0, levels)
+    reach = REACH * (upper - lower)
+    low, high = min(least, max(tail, lower - reach)), max(most, min(far, upper + reach))
+    seen_low, seen_high = variable.observed
+    support_low, support_high = atoms.ppf([0.0]).min(), atoms.ppf([1.0]).max()
+    near = NEAR * (high - low)
+    if low - near <= seen_low < low:
+        low = max(seen_low, support_low)
+    if high < seen_high <= high + near:
+        high = min(seen_high, support_high)
+    margin = MARGIN * (high - low)
+    if is_temporal(variable.dtype):
+        return max(low - margin, FIRST_DAY), min(high + margin, LAST_DAY)
+    return low - margin, high + margin

@@ -1,0 +1,146 @@
+"""Curves: how a fit went, and how methods compare as data grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointwise._checks import listed
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
+from jointwise.plots._figure import PALETTE, axes_or_new, bare, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = "osD^vP*X"
+# A range of positive numbers wider than this is drawn on a logarithmic scale.
+WIDE = 10.0
+# Methods stand this far apart in the logarithm of n, so that error bars do not hide each other.
+APART = 0.012
+
+
+def plot_convergence(estimator: Any, ax: Axes | None = None) -> Axes:
+    """Draw the objective of every stage of a fit against its steps; the fit makes it fall.
+
+    Parameters
+    ----------
+    estimator : JUPAD, JUPADClassifier or JUPADImputer
+        A fitted one, with ``stages_``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> from jointwise import JUPAD
+    >>> from jointwise.datasets import hybrid
+    >>> model = JUPAD(3, random_state=0).fit(hybrid(rng=0).sample(300, rng=1))
+    >>> plot_convergence(model).get_xlabel()
+    'step'
+    """
+    stages = getattr(estimator, "stages_", None)
+    if not isinstance(stages, Mapping):
+        raise InputError(f"plot_convergence needs a fitted estimator with `stages_`, got {type(estimator).__name__}.")
+    if not stages:
+        raise InputError("The fit had nothing to solve, so there are no steps to draw: one column, or one component.")
+    ax = axes_or_new(ax, 6.4, 3.8)
+    for i, (name, solution) in enumerate(stages.items()):
+        history = solution.history
+        colour, ending = PALETTE[i % len(PALETTE)], "" if solution.converged else ", not converged"
+        label = f"{name}: {solution.n_steps} step{'s' * (solution.n_steps != 1)}{ending}"
+        ax.plot(range(len(history)), history, color=colour, lw=1.6, label=label)
+        ax.plot(len(history) - 1, history[-1], "o" if solution.converged else "x", color=colour, ms=5)
+    ends = np.concatenate([s.history[np.isfinite(s.history)] for s in stages.values()])
+    if ends.min() > 0 and ends.max() > WIDE * ends.min():
+        ax.set_yscale("log")
+    if max(s.n_steps for s in stages.values()) > WIDE:
+        ax.set_xscale("symlog", linthresh=1)  # the first steps gain most; step 0 has no logarithm
+        ax.set_xlim(left=-0.1)
+        ax.xaxis.set_major_formatter("{x:g}")
+    ax.set(xlabel="step", ylabel="objective")
+    bare(ax)
+    _legend_beside(ax)
+    return ax
+
+
+def plot_distances(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
+    """Draw the distance D of several methods to the truth against the number of rows, with standard errors.
+
+    Methods keep the order of their first appearance; both scales are logarithmic. A result that is not finite (the
+    method gave a point no density) is left out of the mean and told in the legend.
+
+    Parameters
+    ----------
+    rows : sequence of mappings with keys "method", "n" and "D"
+        One result each; several of one method and n are averaged.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> results = [{"method": "JUPAD", "n": n, "D": d} for n, d in [(500, 0.4), (500, 0.5), (5000, 0.2)]]
+    >>> ax = plot_distances(results)
+    >>> ax.get_legend().get_texts()[0].get_text()
+    'JUPAD'
+    """
+    results = list(rows)
+    for row in results:
+        lacking = {"method", "n", "D"} - set(row)
+        if lacking:
+            raise InputError(f"Each row needs the keys 'method', 'n' and 'D'; one lacks {listed(sorted(lacking))}.")
+    if not results:
+        raise InputError("There are no rows to draw; each is a mapping with the keys 'method', 'n' and 'D'.")
+    methods = list(dict.fromkeys(str(row["method"]) for row in results))
+    ax = axes_or_new(ax, 7.0, 4.2)
+    for i, method in enumerate(methods):
+        own = [(float(row["n"]), float(row["D"])) for row in results if str(row["method"]) == method]
+        shift = np.exp(APART * (i - (len(methods) - 1) / 2))
+        _draw_method(ax, np.array(own), method, i, shift)
+    _log_scales(ax, np.unique([float(row["n"]) for row in results]))
+    ax.set(xlabel="number of rows $N_s$", ylabel="distance $D$ to the truth")
+    ax.grid(axis="y", color="0.9", lw=0.8)
+    ax.set_axisbelow(True)
+    bare(ax)
+    _legend_beside(ax)
+    return ax
+
+
+def _draw_method(ax: Axes, own: FloatArray, method: str, i: int, shift: float) -> None:
+    """Means and standard errors of one method, from pairs (n, D); shape (m, 2)."""
+    finite = own[np.isfinite(own[:, 1])]
+    groups = [(n, finite[finite[:, 0] == n, 1]) for n in np.unique(finite[:, 0])]
+    sizes = np.array([n for n, _ in groups])
+    means = np.array([d.mean() for _, d in groups])
+    errors = np.array([d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else 0.0 for _, d in groups])
+    left_out = len(own) - len(finite)
+    note = f" ({left_out} of {len(own)} not finite)" if left_out else ""
+    ax.errorbar(
+        sizes * shift,
+        means,
+        yerr=errors,
+        color=PALETTE[i % len(PALETTE)],
+        marker=MARKERS[i % len(MARKERS)],
+        ls="-" if i < len(PALETTE) else "--",
+        ms=5,
+        lw=1.6,
+        capsize=2.5,
+        label=text(method, 40) + note,
+    )
+
+
+def _log_scales(ax: Axes, sizes: FloatArray) -> None:
+    """Logarithmic scales with plain numbers; the sizes that were tried are the ticks."""
+    from matplotlib import ticker
+
+    ax.set(xscale="log", yscale="log")
+    ax.set_xticks(sizes, [f"{n:,.0f}" for n in sizes])
+    ax.xaxis.set_minor_locator(ticker.NullLocator())
+    ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(ticker.FuncFormatter(lambda d, _: f"{d:g}"))
+    ax.yaxis.set_minor_locator(ticker.NullLocator())
+
+
+def _legend_beside(ax: Axes) -> None:
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small", borderaxespad=0.0)

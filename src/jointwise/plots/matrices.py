@@ -1,0 +1,110 @@
+"""Matrices as pictures: mutual information of all pairs, and one variable given each component."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
+from jointwise.joint import JointDensity
+from jointwise.plots._figure import axes_or_new, bare, check_density, colour_map, text
+from jointwise.plots._ruler import Ruler
+from jointwise.plots.pair import names_room, slant
+from jointwise.variables import Kind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Numbers are written into the cells of a matrix up to this size.
+MOST_WRITTEN = 16
+
+
+def plot_mutual_information(density: JointDensity, ax: Axes | None = None) -> Axes:
+    r"""Draw how much each variable tells of each other, :math:`I(a; b)` in nats, below the diagonal.
+
+    Parameters
+    ----------
+    density : JointDensity
+        Of two variables or more; ``density.marginal(names)`` chooses some.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> ax = plot_mutual_information(hybrid(rng=0))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['x1', 'x2', 'x3']
+    """
+    names = check_density(density).names
+    if len(names) < 2:
+        raise InputError(f"Mutual information needs two variables, but the density has only {names[0]!r}.")
+    information = np.full((len(names) - 1, len(names) - 1), np.nan)  # rows from the second name, columns to the last
+    for j in range(1, len(names)):
+        for k in range(j):
+            information[j - 1, k] = density.mutual_information(names[j], names[k]).value
+    side = float(np.clip(0.45 * len(names) + 2.0, 3.6, 12))
+    ax = axes_or_new(ax, side + 0.8, side)
+    top = float(np.nanmax(information))
+    image = ax.imshow(information, cmap=colour_map(), vmin=0, vmax=top or 1.0)
+    ax.set_xticks(range(len(names) - 1), [text(n) for n in names[:-1]], rotation=40, ha="right", rotation_mode="anchor")
+    ax.set_yticks(range(len(names) - 1), [text(n) for n in names[1:]])
+    if len(names) <= MOST_WRITTEN:
+        _write_cells(ax, information, top)
+    bare(ax)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    bar = ax.figure.colorbar(image, ax=ax, label="mutual information (nats)", shrink=0.8, pad=0.02)
+    bar.outline.set_visible(False)
+    return ax
+
+
+def plot_components(density: JointDensity, name: str, ax: Axes | None = None) -> Axes:
+    """Draw one variable given each component as a heat map, one row per component.
+
+    The height of a row is the weight of its component, the largest at the bottom: averaged over the rows, the
+    picture is the marginal. Components that differ in colour are told apart by this variable. A spike is a strip beside
+    the range: there white is probability zero and the darkest is one.
+
+    Parameters
+    ----------
+    density : JointDensity
+    name : str
+        The variable.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> ax = plot_components(hybrid(rng=0), "x3")
+    >>> ax.get_ylabel()
+    'components, stacked by weight'
+    """
+    ruler = Ruler.of(check_density(density), name)
+    order = np.argsort(-ruler.mixing, kind="stable")
+    heights = np.concatenate([[0.0], np.cumsum(ruler.mixing[order])])
+    ax = axes_or_new(ax, 6.4, 4.2 + names_room(ruler))
+    colours, given = colour_map(), ruler.conditionals()[:, order].T
+    mesh = ax.pcolormesh(ruler.edges, heights, given, cmap=colours, vmin=0, rasterized=True)
+    for ends, probabilities in zip(ruler.strips, ruler.spike_conditionals(), strict=True):
+        ax.pcolormesh(ends, heights, probabilities[order, None], cmap=colours, vmin=0, vmax=1, rasterized=True)
+    ax.hlines(heights[1:-1], *ruler.limits, color="white", lw=1.0)
+    ax.set(xlim=ruler.limits, ylim=(0, 1), ylabel="components, stacked by weight")
+    ruler.dress(ax.xaxis)
+    slant(ax.xaxis, ruler)
+    bare(ax)
+    unit = "probability" if ruler.values is not None or ruler.variable.kind is Kind.INTEGER else "density"
+    bar = ax.figure.colorbar(mesh, ax=ax, label=f"{unit} given the component", pad=0.02)
+    bar.outline.set_visible(False)
+    return ax
+
+
+def _write_cells(ax: Axes, numbers: FloatArray, top: float) -> None:
+    """Write each number into its cell, white on dark."""
+    for (row, column), number in np.ndenumerate(numbers):
+        if np.isfinite(number):
+            colour = "white" if number > 0.55 * top else "0.2"
+            ax.text(column, row, f"{number:.2f}", ha="center", va="center", color=colour, fontsize="x-small")

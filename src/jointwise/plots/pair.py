@@ -1,0 +1,214 @@
+"""Two variables of any kinds as a heat map with data, and several two by two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointwise._typing import AnyArray, FloatArray
+from jointwise.exceptions import InputError
+from jointwise.joint import JointDensity
+from jointwise.plots._figure import (
+    DATA_POINTS,
+    LONGEST_ROW,
+    LONGEST_TEXT,
+    axes_or_new,
+    bare,
+    check_density,
+    colour_map,
+    encoded_columns,
+    pyplot,
+)
+from jointwise.plots._ruler import Ruler
+from jointwise.plots.marginal import draw_marginal
+from jointwise.variables import Kind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.collections import QuadMesh
+
+# More rows than this only hide each other.
+MOST_POINTS = 2000
+# Variables of a corner plot where none are named.
+MOST_PANELS = 6
+FEW_TICKS = 3
+# More category names than this are written steeply.
+STEEP = 12
+
+
+def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw the joint density of two variables as a heat map, with rows of data as points.
+
+    Colour is the mean density of a cell, a probability where both variables have single values. Points that share a
+    place are spread about it. A spike is a strip beside the range, whose colours have a scale of their own: they
+    tell how the other variable is distributed there, the percentage tells how often that is.
+
+    Parameters
+    ----------
+    density : JointDensity
+    a, b : str
+        The variables along the horizontal and the vertical axis.
+    data : table, optional
+        Rows with columns of these names; an array must have all columns of the density. Of more than 2,000 rows some
+        are drawn, evenly taken.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> law = hybrid(rng=0)
+    >>> ax = plot_pair(law, "x0", "x3", data=law.sample(200, rng=1))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x0', 'x3')
+    """
+    if a == b:
+        raise InputError(f"A pair is of two different variables, got {a!r} twice; see plot_marginal.")
+    rulers = Ruler.of(check_density(density), a), Ruler.of(density, b)
+    rows = None if data is None else encoded_columns(density, [a, b], data)
+    width, height = (max(0.0, 0.25 * (len(r.variable.categories or ()) - 12)) for r in rulers)
+    ax = axes_or_new(ax, 6.0 + width, 4.8 + height + names_room(rulers[0]))
+    mesh = draw_pair(ax, *rulers, rows)
+    for ruler, axis in zip(rulers, (ax.xaxis, ax.yaxis), strict=True):
+        ruler.dress(axis)
+    slant(ax.xaxis, rulers[0])
+    both_discrete = all(r.values is not None or r.variable.kind is Kind.INTEGER for r in rulers)
+    bar = ax.figure.colorbar(mesh, ax=ax, label="probability" if both_discrete else "density", pad=0.02)
+    bar.outline.set_visible(False)
+    return ax
+
+
+def plot_corner(density: JointDensity, names: Sequence[str] | None = None, data: Any = None) -> AnyArray:
+    """Draw every pair of some variables below the diagonal, and every marginal on it.
+
+    Parameters
+    ----------
+    density : JointDensity
+    names : sequence of str, optional
+        The variables; the first six by default.
+    data : table, optional
+        As in :func:`plot_pair`.
+
+    Returns
+    -------
+    array of Axes of shape (K, K)
+        Those above the diagonal are empty.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> plot_corner(hybrid(rng=0), ["x0", "x1", "x3"]).shape
+    (3, 3)
+    """
+    chosen = list(check_density(density).names[:MOST_PANELS] if names is None else names)
+    rulers = [Ruler.of(density.marginal(chosen), name) for name in chosen]
+    rows = None if data is None else encoded_columns(density, chosen, data)
+    side = 1.6 * len(chosen) + 0.8
+    _, axes = pyplot().subplots(
+        len(chosen), len(chosen), figsize=(side, side), layout="constrained", squeeze=False, sharex="col"
+    )
+    for i, k in np.ndindex(axes.shape):
+        if k > i:
+            axes[i, k].set_axis_off()
+        elif k == i:
+            draw_marginal(axes[i, i], rulers[i], None if rows is None else rows[:, i], atoms=False)
+        else:
+            draw_pair(axes[i, k], rulers[k], rulers[i], None if rows is None else rows[:, [k, i]], size=2.5)
+    _dress_corner(axes, rulers)
+    return np.asarray(axes)
+
+
+def draw_pair(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray | None, size: float = 8.0) -> QuadMesh:
+    """Draw the heat map of two variables and encoded ``rows`` of them, without ticks and names."""
+    blocks = _blocks(across, up)
+    top = float(blocks[0][2].max())
+    colours = colour_map()
+    meshes = [
+        ax.pcolormesh(x, y, f.T, cmap=colours, vmin=0, vmax=top if i == 0 else f.max() or 1.0, rasterized=True)
+        for i, (x, y, f) in enumerate(blocks)
+    ]
+    _rule_cells(ax, across, up)
+    if rows is not None:
+        _draw_points(ax, across, up, rows, size)
+    ax.set_xlim(across.limits)
+    ax.set_ylim(up.limits[::-1] if up.is_list else up.limits)
+    return meshes[0]
+
+
+def _blocks(across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Edges and densities of the range, then of the strips along it, then of where strips cross."""
+    left, right = across.conditionals() * across.mixing, up.conditionals()
+    left_spikes, right_spikes = across.spike_conditionals() * across.mixing, up.spike_conditionals()
+    blocks = [(across.edges, up.edges, left @ right.T)]
+    blocks += [(ends, up.edges, (f @ right.T)[None]) for ends, f in zip(across.strips, left_spikes, strict=True)]
+    blocks += [(across.edges, ends, (left @ f)[:, None]) for ends, f in zip(up.strips, right_spikes, strict=True)]
+    return blocks + [
+        (x, y, np.array([[f @ g]]))
+        for x, f in zip(across.strips, left_spikes, strict=True)
+        for y, g in zip(up.strips, right_spikes, strict=True)
+    ]
+
+
+def _rule_cells(ax: Axes, across: Ruler, up: Ruler) -> None:
+    """White lines between the cells of single values, where they are not too many."""
+    for ruler, lines in ((across, ax.vlines), (up, ax.hlines)):
+        if ruler.values is not None and len(ruler.values) <= 30:
+            lines(ruler.edges[1:-1], *(up if ruler is across else across).limits, color="white", lw=1.5)
+
+
+def _draw_points(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray, size: float) -> None:
+    rows = rows[across.inside(rows[:, 0]) & up.inside(rows[:, 1])]
+    rows = rows[:: -(-len(rows) // MOST_POINTS) or 1]
+    rng = np.random.default_rng(0)  # the same picture each time
+    ax.scatter(
+        across.places(rows[:, 0], rng),
+        up.places(rows[:, 1], rng),
+        s=size,
+        color=DATA_POINTS,
+        edgecolors="white",
+        linewidths=0.3,
+        alpha=0.8,
+        label="data",
+        rasterized=True,
+    )
+
+
+def _dress_corner(axes: AnyArray, rulers: list[Ruler]) -> None:
+    """Ticks and names at the left and at the bottom only."""
+    last = len(rulers) - 1
+    for i, k in zip(*np.tril_indices(len(rulers)), strict=True):
+        ax = axes[i, k]
+        ax.tick_params(which="both", labelsize="small")
+        bare(ax)
+        if i == last:
+            rulers[k].dress(ax.xaxis, FEW_TICKS)
+            slant(ax.xaxis, rulers[k], always=True)
+        else:
+            ax.tick_params(axis="x", which="both", labelbottom=False)
+        if i == k:
+            ax.set_yticks([])
+            ax.spines["left"].set_visible(False)
+        elif k == 0:
+            rulers[i].dress(ax.yaxis, FEW_TICKS)
+        else:
+            ax.tick_params(axis="y", which="both", left=False, labelleft=False)
+    axes[0, 0].figure.align_labels()
+
+
+def slant(axis: Axis, ruler: Ruler, *, always: bool = False) -> None:
+    """Write long category names aslant."""
+    if ruler.variable.categories is not None and (always or names_room(ruler)):
+        steep = len(ruler.variable.categories) > STEEP
+        for label in axis.get_ticklabels():
+            label.set(rotation=70 if steep else 40, horizontalalignment="right", rotation_mode="anchor")
+
+
+def names_room(ruler: Ruler) -> float:
+    """Inches that category names need below an axis beyond one line; none where they fit side by side."""
+    lengths = [len(str(c)) for c in ruler.variable.categories or ()]
+    if sum(lengths) + 2 * len(lengths) <= LONGEST_ROW:
+        return 0.0
+    return 0.07 * min(max(lengths), LONGEST_TEXT)

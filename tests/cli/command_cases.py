@@ -1,0 +1,43 @@
+"""A small table of people with text, numbers and gaps, and the command as typed."""
+
+import csv
+
+import numpy as np
+from typer.testing import CliRunner
+
+from jointwise.cli.app import app
+
+N_ROWS = 240
+
+
+def people(n=N_ROWS, seed=0):
+    rng = np.random.default_rng(seed)
+    woman = rng.random(n) < 0.5
+    age = rng.integers(20, 60, n)
+    job = np.where(rng.random(n) < np.where(woman, 0.8, 0.2), "nurse", "cook")
+    pay = np.where(job == "nurse", 40.0, 25.0) + rng.normal(0, 2, n)
+    columns = {
+        "sex": np.where(woman, "F", "M").tolist(),
+        "age": [str(a) for a in age],
+        "job": job.tolist(),
+        "monthly pay": [f"{p:.1f}" for p in pay],
+    }
+    for cells in columns.values():
+        for i in np.flatnonzero(rng.random(n) < 0.08):
+            cells[i] = ""
+    return columns
+
+
+def write_csv(path, columns):
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(columns)
+        out.writerows(zip(*columns.values(), strict=True))
+    return str(path)
+
+
+def run(*args, code=0, input=None):  # noqa: A002
+    """Run the command and return its result, whose exit code must be the one expected."""
+    result = CliRunner().invoke(app, [str(arg) for arg in args], input=input)
+    assert result.exit_code == code, (result.exit_code, result.output, result.exception)
+    return result

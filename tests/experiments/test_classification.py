@@ -1,0 +1,142 @@
+"""Classifiers chosen on a validation part, and how their accuracies are told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
+from sklearn.naive_bayes import GaussianNB
+
+from jointwise.exceptions import RankError
+from jointwise.experiments import classification
+from jointwise.experiments.classification import EXPERIMENT, Score, accuracy_table, run_method, verdicts
+from jointwise.experiments.classifiers import METHODS, DensityClassifier, Method, chosen_on_validation
+from jointwise.experiments.splits import TEXTURES, collage, patches, stratified
+from jointwise.relatives import GaussianMixtureDensity
+
+
+def rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return rng.normal(size=(n, 4)) + 2.5 * y[:, None] * [1, 0, 1, 0], y
+
+
+def split(seed=0, *, quick=False):
+    return stratified(*rows(), seed)
+
+
+def test_one_gaussian_per_class_is_quadratic_discriminant_analysis():
+    X, y = rows()
+    ours = DensityClassifier(GaussianMixtureDensity(1, reg_covar=0.0)).fit(X, y)
+    np.testing.assert_array_equal(ours.predict(X), QuadraticDiscriminantAnalysis().fit(X, y).predict(X))
+    naive = DensityClassifier(GaussianMixtureDensity(1, covariance_type="diag", reg_covar=0.0)).fit(X, y)
+    np.testing.assert_array_equal(naive.predict(X), GaussianNB().fit(X, y).predict(X))
+
+
+def test_a_uniform_prior_does_not_know_which_class_is_rare():
+    X = np.concatenate([np.linspace(-2, 2, 99), [0.9, 1.0, 1.1]])[:, None]
+    y = np.repeat([0, 1], [99, 3])
+    by_share = DensityClassifier(GaussianMixtureDensity(1)).fit(X, y).log_prior_
+    np.testing.assert_allclose(np.exp(by_share), [99 / 102, 3 / 102])
+    uniform = DensityClassifier(GaussianMixtureDensity(1), uniform_prior=True).fit(X, y).log_prior_
+    np.testing.assert_allclose(np.exp(uniform), 0.5)
+
+
+class Stub:
+    """Right on a given share of rows, and too large from some size on."""
+
+    def __init__(self, size, shares):
+        self.share = shares[size]
+
+    def fit(self, X, y):
+        if self.share is None:
+            raise RankError("too large")
+        self.truth = dict(zip(map(tuple, X), y, strict=True))
+
+    def predict(self, X):
+        return np.where(np.arange(len(X)) < self.share * len(X), self.answer, -1)
+
+
+@pytest.mark.parametrize(
+    ("shares", "best"), [({1: 0.5, 2: 0.9, 3: 0.7}, 2), ({1: 0.5, 2: 0.5, 3: 0.5}, 1), ({1: 0.3, 2: 0.4, 3: None}, 2)]
+)
+def test_the_size_is_the_best_on_the_validation_part(shares, best, monkeypatch):
+    data = split()
+    monkeypatch.setattr(Stub, "answer", data.validation.y, raising=False)
+    method = Method("stub", lambda size, *_: Stub(size, shares), "size")
+    assert chosen_on_validation(method, data, list(shares), 0)[1] == best
+
+
+def test_a_first_size_that_is_too_large_is_told():
+    method = Method("stub", lambda size, *_: Stub(size, {9: None}), "size")
+    with pytest.raises(RankError):
+        chosen_on_validation(method, split(), [9], 0)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "JUPAD()"])
+def test_every_method_learns_an_easy_table(name, monkeypatch):
+    monkeypatch.setitem(classification.SPLITS, "Toy", split)
+    result = run_method("Toy", 0, name, METHODS[name].quick_sizes, quick=True)
+    assert result["score"]["accuracy"] > 0.7
+    assert result["score"]["size"] in METHODS[name].quick_sizes
+    assert "collage" not in result
+
+
+def texture_split(seed, *, quick):
+    rng = np.random.default_rng(0)
+    images = [patches(rng.integers(low, low + 60, (100, 100))) for low in (0, 90, 180)]
+    flat = np.concatenate([image.reshape(-1, 25) for image in images])
+    dealt = stratified(flat, np.repeat([0, 1, 2], [len(image.reshape(-1, 25)) for image in images]), seed)
+    return replace(dealt, collage=collage(images))
+
+
+def toy_scores(n_seeds=4, gap=0.02):
+    wobble = [0.0, 0.01, -0.01, 0.0, 0.02][:n_seeds]
+    levels = {"JUPAD()": 0.9, "GMM-Full": 0.9 - gap, "GMM-Diag": 0.8}
+    return [
+        Score(dataset, method, seed, level + shift * (1 + (method == "JUPAD()")), 0, 1.0)
+        for dataset in ("Banknote", "Wifi")
+        for method, level in levels.items()
+        for seed, shift in enumerate(wobble)
+    ]
+
+
+def test_verdicts_are_computed():
+    banknote, wifi = verdicts(toy_scores()).splitlines()
+    assert banknote.startswith("- **Does not hold:** JUPAD() has at least 0.99 on Banknote: 0.900")
+    assert wifi.startswith("- **Holds:** JUPAD() is no worse")
+    assert "0.900 against 0.880 of GMM-Full (difference +0.020 ± 0.004)" in wifi
+    assert "**Does not hold:**" in verdicts(toy_scores(gap=-0.02)).splitlines()[1]
+    assert "**Holds:**" in verdicts(toy_scores(gap=-0.001)).splitlines()[1]  # within one standard error
+    assert "Too few splits" in verdicts(toy_scores(n_seeds=2))
+
+
+def test_the_table_has_the_best_in_bold_and_leaves_out_what_was_not_run():
+    lines = accuracy_table(toy_scores()).splitlines()
+    assert lines[2] == "| JUPAD() | **0.900 ± 0.008** | **0.900 ± 0.008** |"
+    assert lines[3] == "| JUPAD as in the paper |  |  |"
+
+
+def test_tasks_have_keys_of_their_own_and_say_what_they_depend_on():
+    for quick in (False, True):
+        tasks = EXPERIMENT.tasks(quick=quick)
+        assert len({task.key for task in tasks}) == len(tasks)
+        assert all({"dataset", "seed", "method", "sizes", "version"} <= set(task.settings) for task in tasks)
+    given = {task.settings["dataset"] for task in tasks if task.key.endswith("dictionaries")}
+    assert given == {"Wifi", "Seeds", TEXTURES}
+
+
+def test_the_report_writes_figures_and_a_section(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setitem(classification.SPLITS, TEXTURES, texture_split)
+    monkeypatch.setattr(classification, "SHOWN", 0)
+    results = {
+        name: run_method(TEXTURES, 0, name, METHODS[name].quick_sizes, quick=True)
+        for name in ("GMM-Full", "GMM-Diag", "GaussianNB")
+    }
+    results["ours"] = {"score": results["GMM-Full"]["score"] | {"method": "JUPAD()"}}
+    text = EXPERIMENT.report(results, tmp_path)
+    for figure in ("classification.png", "classification-collage.png"):
+        assert figure in text
+        assert (tmp_path / figure).stat().st_size > 10_000
+    assert "GMM-Full 100.0%" in text
