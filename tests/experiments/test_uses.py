@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from jointwise.dictionary import Dictionary
 from jointwise.estimators import JUPAD, JUPADClassifier
 from jointwise.experiments import conditional, samples, textures
 from jointwise.experiments.splits import TEXTURES, Rows, patches, stratified
@@ -20,7 +21,9 @@ def rows(n=150, seed=0):
 
 
 def table(seed, *, quick):
-    return stratified(*rows(), seed)
+    """Rows of as many columns as a patch has pixels."""
+    X, y = rows()
+    return stratified(np.column_stack([X, np.random.default_rng(1).normal(size=(len(X), 22))]), y, seed)
 
 
 def texture(seed, *, quick):
@@ -86,9 +89,12 @@ def test_patches_in_rows_have_lines_between():
 def test_a_miniature_run(module, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     # small fits: what is tested is the way from rows to page
-    monkeypatch.setattr(samples, "JUPADClassifier", partial(JUPADClassifier, 4, beta=2.0, n_bins=8, n_init=1))
-    monkeypatch.setattr(conditional, "JUPAD", partial(JUPAD, 4, beta=2.0, n_bins=8, n_init=1))
+    given = {f"x{n}": Dictionary.grid("gaussian", -3, 3, n=9, scale=1) for n in range(25)}
+    small = {"n_components": 4, "beta": 2.0, "dictionaries": given, "learn_dictionary": False, "n_init": 1}
+    monkeypatch.setattr(samples, "JUPADClassifier", partial(JUPADClassifier, **small))
+    monkeypatch.setattr(conditional, "JUPAD", partial(JUPAD, **small))
     monkeypatch.setattr(samples, "RandomForestClassifier", partial(samples.RandomForestClassifier, 5))
+    monkeypatch.setattr(samples, "KEYS", {samples.REAL: "real", "JUPAD()": "jupad"})
     monkeypatch.setattr(module, "QUICK_DATASETS", ("Banknote",))
     monkeypatch.setattr(conditional, "MOST_CELLS", 10)
     for name in module.QUICK_DATASETS:
