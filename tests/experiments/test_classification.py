@@ -11,7 +11,7 @@ from jointwise.exceptions import RankError
 from jointwise.experiments import classification
 from jointwise.experiments.classification import EXPERIMENT, Score, accuracy_table, run_method, verdicts
 from jointwise.experiments.classifiers import METHODS, DensityClassifier, Method, chosen_on_validation
-from jointwise.experiments.splits import TEXTURES, collage, patches, stratified
+from jointwise.experiments.splits import TEXTURES, patches, stratified
 from jointwise.relatives import GaussianMixtureDensity
 
 
@@ -87,7 +87,7 @@ def texture_split(seed, *, quick):
     images = [patches(rng.integers(low, low + 60, (100, 100))) for low in (0, 90, 180)]
     flat = np.concatenate([image.reshape(-1, 25) for image in images])
     dealt = stratified(flat, np.repeat([0, 1, 2], [len(image.reshape(-1, 25)) for image in images]), seed)
-    return replace(dealt, collage=collage(images))
+    return replace(dealt, images=images)
 
 
 def toy_scores(n_seeds=4, gap=0.02):
@@ -129,7 +129,7 @@ def test_tasks_have_keys_of_their_own_and_say_what_they_depend_on():
 def test_the_report_writes_figures_and_a_section(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setitem(classification.SPLITS, TEXTURES, texture_split)
-    monkeypatch.setattr(classification, "SHOWN", 0)
+    monkeypatch.setattr(classification, "SHOWN_TEXTURES", 0)
     results = {
         name: run_method(TEXTURES, 0, name, METHODS[name].quick_sizes, quick=True)
         for name in ("GMM-Full", "GMM-Diag", "GaussianNB")

@@ -23,7 +23,7 @@ from jointwise.experiments.classifiers import (
 )
 from jointwise.experiments.distances import CPD, DEFAULT, PAPER
 from jointwise.experiments.page import markdown_table
-from jointwise.experiments.splits import SPLITS, TEXTURES
+from jointwise.experiments.splits import SHOWN_TEXTURES, SPLITS, TEXTURES, collage
 from jointwise.experiments.textures import draw_collage
 
 N_SEEDS = 10
@@ -32,8 +32,6 @@ QUICK_N_SEEDS = 2
 VERSION = 1
 # Accuracy that JUPAD by default is expected to have where the classes can be told apart by nearly anything.
 EASY, EASY_ACCURACY = "Banknote", 0.99
-# The collage is shown for the split at the middle one of the nine scales.
-SHOWN = 4
 ON_COLLAGE = (DEFAULT, PAPER, GIVEN, CPD, GMM_FULL, GMM_DIAG)
 # Fewer splits give no standard error to judge by.
 FEWEST_TO_JUDGE = 3
@@ -109,16 +107,15 @@ class Classification(Experiment):
         ]
         labels = {result["score"]["method"]: result["collage"] for result in results.values() if "collage" in result}
         if labels:
-            collage = SPLITS[TEXTURES](SHOWN, quick=False).collage
-            assert collage is not None  # textures have one
+            shown = collage(SPLITS[TEXTURES](SHOWN_TEXTURES, quick=True).images)
             maps = {name: labels[name] for name in ON_COLLAGE if name in labels}
-            text.append(draw_collage(collage, maps, folder / "classification-collage.png"))
+            text.append(draw_collage(shown, maps, folder / "classification-collage.png"))
         return "\n\n".join(text)
 
 
 def _seeds(dataset: str, *, quick: bool) -> Sequence[int]:
     if quick:
-        return (SHOWN,) if dataset == TEXTURES else range(QUICK_N_SEEDS)
+        return (SHOWN_TEXTURES,) if dataset == TEXTURES else range(QUICK_N_SEEDS)
     return range(N_SEEDS)
 
 
@@ -139,8 +136,9 @@ def run_method(dataset: str, seed: int, name: str, sizes: Sequence[int], *, quic
     seconds = time.perf_counter() - start
     accuracy = float(np.mean(classifier.predict(split.test.X) == split.test.y))
     result: Result = {"score": vars(Score(dataset, name, seed, accuracy, size, seconds))}
-    if split.collage is not None and seed == SHOWN:
-        found = classifier.predict(split.collage.patches.reshape(split.collage.truth.size, -1))
+    if split.images and seed == SHOWN_TEXTURES:
+        shown = collage(split.images)
+        found = classifier.predict(shown.patches.reshape(shown.truth.size, -1))
         result["collage"] = "".join(map(str, found))
     return result
 

@@ -162,7 +162,7 @@ def chosen_on_validation(method: Method, split: Split, sizes: Sequence[int], see
 def _fitted(method: Method, split: Split, sizes: Sequence[int], seed: int) -> Iterator[tuple[int, Any]]:
     """Classifiers of growing size, until one cannot be fitted."""
     for size in sizes:
-        classifier = method.make(size, split.dictionaries, split.collage is not None, seed)
+        classifier = method.make(size, split.dictionaries, bool(split.images), seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # what stops at its limit of steps is still a rival
             try:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from jointwise.experiments import classification, gaussians, hybrid, laplacians, laplacians_gaussians
+from jointwise.experiments import (
+    classification,
+    conditional,
+    gaussians,
+    hybrid,
+    laplacians,
+    laplacians_gaussians,
+    samples,
+)
 from jointwise.experiments.base import Experiment
 
 _IN_ORDER: tuple[Experiment, ...] = (
@@ -11,6 +19,8 @@ _IN_ORDER: tuple[Experiment, ...] = (
     laplacians_gaussians.EXPERIMENT,
     hybrid.EXPERIMENT,
     classification.EXPERIMENT,
+    samples.EXPERIMENT,
+    conditional.EXPERIMENT,
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _IN_ORDER}

@@ -49,15 +49,15 @@ class Split:
     train, validation, test : Rows
     dictionaries : mapping of feature names to Dictionary
         The paper's own; empty where it prints none.
-    collage : Collage, optional
-        Of textures only.
+    images : sequence of arrays of shape (height, width, 25)
+        One test image of each texture as patches; empty for tables.
     """
 
     train: Rows
     validation: Rows
     test: Rows
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
-    collage: Collage | None = None
+    images: Sequence[FloatArray] = ()
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def kth_split(images: Sequence[AnyArray], target: IntArray, scales: IntArray, se
     train, validation, test = (_rows(part, QUICK_STRIDE if quick and part is dealt[0] else 1) for part in dealt)
     grid = Dictionary.grid("gaussian", 0, 1, step=0.04, scale=0.02)
     first = [next(image for texture, image in dealt[2] if texture == wanted) for wanted in np.unique(target)]
-    return Split(train, validation, test, {f"x{n}": grid for n in range(SIDE**2)}, collage(first))
+    return Split(train, validation, test, {f"x{n}": grid for n in range(SIDE**2)}, first)
 
 
 def _rows(part: Sequence[tuple[int, FloatArray]], stride: int) -> Rows:
@@ -176,3 +176,5 @@ SPLITS: dict[str, Callable[..., Split]] = {
     "KTH-TIPS": _kth,
 }
 TEXTURES = "KTH-TIPS"
+# The split of textures that is shown in figures: at the middle one of the nine scales.
+SHOWN_TEXTURES = 4

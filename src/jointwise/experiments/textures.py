@@ -1,19 +1,34 @@
-"""Pictures of textures: a collage beside the maps of its classes."""
+"""Pictures of textures: a collage beside the maps of its classes, drawn patches beside real ones, filled gaps."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jointwise._typing import AnyArray, FloatArray
+from jointwise._typing import BoolArray, FloatArray
 from jointwise.datasets.textures import CLASSES
 from jointwise.experiments.splits import SIDE, Collage, pixels
 
 # One colour for each texture, told apart with any form of colour blindness.
 COLOURS = ("#E69F00", "#8A4B2A", "#56B4E9")
+
+
+def to_text(grey: FloatArray) -> str:
+    """Grey levels from 0 to 1 as bytes in a text that JSON can hold."""
+    return base64.b64encode(np.round(np.clip(grey, 0, 1) * 255).astype(np.uint8).tobytes()).decode()
+
+
+def from_text(text: str) -> FloatArray:
+    """Grey levels of a text, in one row.
+
+    >>> from_text(to_text(np.array([[0.0, 0.2], [1.0, 2.0]])))
+    array([0. , 0.2, 1. , 1. ])
+    """
+    return np.frombuffer(base64.b64decode(text), dtype=np.uint8) / 255
 
 
 def draw_collage(collage: Collage, labels: Mapping[str, str], path: Path) -> str:
@@ -45,8 +60,7 @@ def draw_collage(collage: Collage, labels: Mapping[str, str], path: Path) -> str
         ax.set_title(title, fontsize=9)
     for ax in panels:
         ax.axis("off")
-    names = [name.replace("_", " ") for name in CLASSES]
-    handles = [Patch(color=colour, label=name) for colour, name in zip(COLOURS, names, strict=True)]
+    handles = [Patch(color=colour, label=_name(texture)) for texture, colour in enumerate(COLOURS)]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
@@ -58,6 +72,66 @@ def draw_collage(collage: Collage, labels: Mapping[str, str], path: Path) -> str
     )
 
 
-def _picture(ax: Any, grey: FloatArray | AnyArray, title: str) -> None:
+def draw_patches(real: FloatArray, drawn: FloatArray, path: Path) -> None:
+    """Write the figure of real patches beside drawn ones, a row for each texture.
+
+    Parameters
+    ----------
+    real, drawn : array of shape (n_textures, n_patches, 25)
+    path : Path
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 1.5 * len(real)), layout="constrained")
+    panels: Any = figure.subplots(len(real), 2, squeeze=False)
+    for texture, row in enumerate(panels):
+        for ax, patches, title in zip(row, (real, drawn), ("real", "drawn"), strict=True):
+            _picture(ax, spaced(patches[texture]), f"{_name(texture)}, {title}")
+            ax.axis("off")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def spaced(patches: FloatArray, columns: int = 12) -> FloatArray:
+    """Patches in rows of so many with white lines between; shape (n_pixels_high, n_pixels_wide)."""
+    rows = -(-len(patches) // columns)
+    page = np.ones((rows * (SIDE + 1) - 1, columns * (SIDE + 1) - 1))
+    for number, patch in enumerate(patches):
+        row, column = (place * (SIDE + 1) for place in divmod(number, columns))
+        page[row : row + SIDE, column : column + SIDE] = patch.reshape(SIDE, SIDE)
+    return page
+
+
+def draw_reconstruction(before: FloatArray, hidden: BoolArray, after: Mapping[str, FloatArray], path: Path) -> None:
+    """Write the figure of images before, with hidden pixels, and filled by each method; a row for each texture.
+
+    Parameters
+    ----------
+    before : array of shape (n_textures, height, width, 25)
+    hidden : array of shape (25,)
+        Which pixels of a patch are hidden.
+    after : mapping of methods to arrays like ``before``
+    path : Path
+    """
+    from matplotlib.figure import Figure
+
+    columns = {"before": before, "hidden": np.where(hidden, np.nan, before)} | dict(after)
+    figure = Figure(figsize=(2.4 * len(columns), 2.55 * len(before)), layout="constrained")
+    panels: Any = figure.subplots(len(before), len(columns), squeeze=False)
+    for texture, row in enumerate(panels):
+        for ax, (title, images) in zip(row, columns.items(), strict=True):
+            _picture(ax, pixels(images[texture]), title if texture == 0 else "")
+            ax.set(xticks=[], yticks=[])
+            ax.set_facecolor("#E69F00")  # seen through hidden pixels
+        row[0].set_ylabel(_name(texture))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def _name(texture: int) -> str:
+    return CLASSES[texture].replace("_", " ")
+
+
+def _picture(ax: Any, grey: FloatArray, title: str) -> None:
     ax.imshow(grey, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     ax.set_title(title, fontsize=9)

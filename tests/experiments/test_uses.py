@@ -1,0 +1,110 @@
+"""Drawing samples and filling gaps, on small stand-ins."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from jointwise.dictionary import Dictionary
+from jointwise.estimators import JUPAD, JUPADClassifier
+from jointwise.experiments import conditional, samples, textures
+from jointwise.experiments.splits import TEXTURES, Rows, patches, stratified
+from jointwise.relatives import IndependenceDensity
+
+
+def rows(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    first = rng.normal(size=n) + 3 * y
+    return np.column_stack([first, 2 * first + rng.normal(size=n), rng.normal(size=n)]), y
+
+
+def table(seed, *, quick):
+    """Rows of as many columns as a patch has pixels."""
+    X, y = rows()
+    return stratified(np.column_stack([X, np.random.default_rng(1).normal(size=(len(X), 22))]), y, seed)
+
+
+def texture(seed, *, quick):
+    rng = np.random.default_rng(0)
+    images = [patches(rng.integers(low, low + 60, (80, 80))) for low in (0, 90, 180)]
+    flat = np.concatenate([image.reshape(-1, 25) for image in images])
+    return replace(stratified(flat, np.repeat([0, 1, 2], 256), seed), images=images)
+
+
+def test_one_gaussian_fills_exactly_what_is_linear():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    X = np.column_stack([X, X @ [1.0, 2.0] + 3])
+    gappy = X.copy()
+    gappy[:100, 2] = np.nan
+    gappy[100:, 0] = np.nan
+    np.testing.assert_allclose(conditional.gaussian_fill(X, gappy), X, atol=1e-8)
+    filled = conditional.mean_fill(X, gappy)
+    np.testing.assert_allclose(filled[:100, 2], X[:, 2].mean())
+    np.testing.assert_array_equal(filled[:100, :2], X[:100, :2])
+
+
+def test_a_row_without_anything_known_gets_the_mean():
+    X, _ = rows()
+    np.testing.assert_allclose(conditional.gaussian_fill(X, np.full((1, 3), np.nan))[0], X.mean(axis=0))
+
+
+def test_intervals_of_the_true_law_hold_their_probability():
+    from jointwise.datasets import gaussians
+
+    law = gaussians(rng=0).marginal(["x0", "x1", "x2"])
+    points = np.asarray(law.sample(300, rng=1))
+    hidden = np.random.default_rng(2).random(points.shape) < 0.3
+    shares = conditional.inside(law, points, hidden, np.random.default_rng(3))
+    # 200 cells: three standard deviations of a share are at most 0.11
+    np.testing.assert_allclose(shares, conditional.SHARES, atol=0.11)
+
+
+def test_a_forest_knows_rows_from_elsewhere_and_not_rows_from_here():
+    here, there = Rows(*rows(seed=1)), Rows(*rows(seed=2))
+    assert samples.told_apart(here, there, 0) < 0.62
+    assert samples.told_apart(here, Rows(there.X + np.array([0, 0, 3]), there.y), 0) > 0.9
+
+
+def test_rows_drawn_by_class_keep_the_shares():
+    train = Rows(*rows())
+    drawn = samples.draw_by_class(lambda seed: IndependenceDensity(random_state=seed), train, 0)
+    np.testing.assert_array_equal(np.bincount(drawn.y), np.bincount(train.y))
+    assert drawn.X.shape == train.X.shape
+    assert not np.array_equal(drawn.y, np.sort(drawn.y))
+
+
+def test_patches_in_rows_have_lines_between():
+    page = textures.spaced(np.zeros((5, 25)), columns=3)
+    assert page.shape == (11, 17)
+    assert page[5].min() == 1
+    assert page[:5, 5].min() == 1
+    assert page[:5, :5].max() == 0
+    assert page[6:, 12:].min() == 1  # the sixth place is empty
+
+
+@pytest.mark.parametrize("module", [samples, conditional])
+def test_a_miniature_run(module, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    # small fits: what is tested is the way from rows to page
+    given = {f"x{n}": Dictionary.grid("gaussian", -3, 3, n=9, scale=1) for n in range(25)}
+    small = {"n_components": 4, "beta": 2.0, "dictionaries": given, "learn_dictionary": False, "n_init": 1}
+    monkeypatch.setattr(samples, "JUPADClassifier", partial(JUPADClassifier, **small))
+    monkeypatch.setattr(conditional, "JUPAD", partial(JUPAD, **small))
+    monkeypatch.setattr(samples, "RandomForestClassifier", partial(samples.RandomForestClassifier, 5))
+    monkeypatch.setattr(samples, "KEYS", {samples.REAL: "real", "JUPAD()": "jupad"})
+    monkeypatch.setattr(module, "QUICK_DATASETS", ("Banknote",))
+    monkeypatch.setattr(conditional, "MOST_CELLS", 10)
+    for name in module.QUICK_DATASETS:
+        monkeypatch.setitem(module.SPLITS, name, table)
+    monkeypatch.setitem(module.SPLITS, TEXTURES, texture)
+    tasks = module.EXPERIMENT.tasks(quick=True)
+    text = module.EXPERIMENT.report({task.key: task.run() for task in tasks}, tmp_path)
+    figures = sorted(path.name for path in tmp_path.iterdir())
+    assert figures
+    assert all(f"({figure})" in text for figure in figures)
+    assert "| JUPAD() | " in text
+    keys = [task.key for task in module.EXPERIMENT.tasks(quick=False)]
+    assert len(set(keys)) == len(keys)
