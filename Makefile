@@ -33,11 +33,14 @@ lint: $(VENV)/.test  ## ruff
 types: $(VENV)/.test  ## mypy, strict
 	$(BIN)/mypy
 
+# two processes share the cores, so that each needs but one thread for its algebra
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
 test: lint types  ## lint, types, doctests and the quick tests
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not slow"
 
 test-all: lint types  ## the same with the slow statistical tests
-	$(BIN)/pytest -n 2
+	$(ONE_THREAD) $(BIN)/pytest -n 2
 
 bench: $(VENV)/.test  ## benchmarks, such as `make bench NAME=accuracy`
 	$(BIN)/python -m benchmarks $(NAME)

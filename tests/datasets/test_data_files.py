@@ -1,11 +1,13 @@
 """Files of data sets: from disk or from a server on loopback, always checked."""
 
+import gc
 import hashlib
 import http.server
 import io
 import sys
 import tarfile
 import threading
+import warnings
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -77,6 +79,9 @@ def server():
         yield running
         running.shutdown()
         thread.join()
+    with warnings.catch_warnings():  # the downloader leaves its connection to the collector
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
