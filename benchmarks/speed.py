@@ -10,6 +10,7 @@ import multiprocessing
 import resource
 import time
 import warnings
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -43,15 +44,16 @@ def run() -> list[Row]:
 
 
 def measured(name: str, n: int) -> dict[str, Any]:
-    """Fit in a fresh process and wait for it."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return dict(pool.apply(_fit, (name, n)))
+    """Fit in a fresh process and wait for it; the rows come from a file, so that drawing them leaves no peak there."""
+    with TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(1) as pool:
+        np.save(f"{folder}/rows.npy", laplacians_gaussians(0).sample(n, rng=1))
+        return dict(pool.apply(_fit, (name, f"{folder}/rows.npy")))
 
 
-def _fit(name: str, n: int) -> Row:
+def _fit(name: str, file: str) -> Row:
     warnings.simplefilter("ignore", ConvergenceWarning)
     law = laplacians_gaussians(0)
-    X, Z = law.sample(n, rng=1), law.sample(N_TEST, rng=2)
+    X, Z = np.load(file), law.sample(N_TEST, rng=2)
     model = METHODS[name]()
     before = _peak()
     start = time.perf_counter()
@@ -60,8 +62,7 @@ def _fit(name: str, n: int) -> Row:
     return {
         "seconds": seconds,
         "peak above start / input": (_peak() - before) / X.nbytes,
-        "held-out log-likelihood": float(np.mean(model.score_samples(Z))),
-        "truth": float(law.logpdf(Z).mean()),
+        "nats below the truth, held out": float(np.mean(law.logpdf(Z) - model.score_samples(Z))),
         "components": model.density_.n_components if hasattr(model, "density_") else model.n_components,
     }
 

@@ -5,10 +5,14 @@ Fit with :class:`JUPAD` (or :class:`JUPADClassifier`, :class:`JUPADImputer`) and
 :class:`PairwiseMarginals` add up. :class:`Dictionary` writes down the atoms of a column by hand.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from jointwise.dictionary import Dictionary
-from jointwise.estimators import JUPAD, JUPADClassifier, JUPADImputer
 from jointwise.joint import JointDensity
 from jointwise.marginals import PairwiseMarginals, Profile
+
+if TYPE_CHECKING:
+    from jointwise.estimators import JUPAD, JUPADClassifier, JUPADImputer
 
 __version__ = "0.1.0"
 
@@ -24,6 +28,15 @@ __all__ = [
 ]
 
 load = JointDensity.load
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimators when they are first asked for: they load scikit-learn, which answers do not need."""
+    if name in __all__:
+        from jointwise import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'jointwise' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -26,6 +26,8 @@ LEAST_GAIN = 1e-4
 # How thoroughly: on so many rows, a table under `SMALL_TABLE` rows three times over.
 SEARCH_ROWS, SMALL_TABLE = 20_000, 4_000
 SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
+# Learning atoms takes longer than all else, so it must gain more, in nats per row.
+LEARNING_GAIN = 1e-3
 # Smaller tables overfit learned atoms, and cannot tell families of atoms apart.
 LARGE_TABLE = 2_000
 # Larger tables bear more components: their number grows with this power of the rows.
@@ -108,7 +110,8 @@ def choose_model(
     learn = learn_dictionary is True
     if may_learn and rank > 1:
         learned = searches[best].held_out(rank, beta, learn=True)
-        learn, score = learned > score, max(learned, score)
+        learn = learned > score + LEARNING_GAIN
+        score = learned if learn else score
     if len(ranks) > 1 and rank > 1 and len(rows.codes) > SEARCH_ROWS:
         rank = min(round(rank * (len(rows.codes) / SEARCH_ROWS) ** GROWTH), max(ranks))
     return Choice(options[best], rank, beta, learn, score, searches[best].independence)
