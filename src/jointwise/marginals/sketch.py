@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from jointwise._typing import AnyArray, FloatArray, IntArray
 
-_BLOCK = 2**20  # rows sorted at a time
+_BLOCK = 2**17  # rows sorted at a time
 _FIELDS = ("keys", "counts", "low", "low_counts", "high", "high_counts")
 
 
