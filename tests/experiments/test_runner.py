@@ -164,7 +164,7 @@ def test_every_experiment_has_distinct_tasks_with_settings():
 )
 def test_a_kill_loses_nothing_and_nothing_is_done_twice(tmp_path, n_jobs, kills):
     """Killed at arbitrary moments, results of 0.2 MB each; then left to finish."""
-    results, log, n = tmp_path / "results", tmp_path / "log", 30
+    results, log, n = tmp_path / "results", tmp_path / "log", 40  # more than the kills and what runs at each
     for kill_after in (*kills, None):
         kept, lines_before = finished(results), len(Toy(log).ran())
         promised, returncode = run_until(kill_after, results, log, n, n_jobs)
