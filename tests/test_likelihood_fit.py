@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from jointwise import Dictionary, Profile
+from jointwise import Dictionary, Profile, likelihood
 from jointwise.datasets import hybrid
 from jointwise.exceptions import InputError
 from jointwise.joint.mixture import ProductMixture
 from jointwise.likelihood import LikelihoodSettings, average, fit_likelihood, likelihood_problem, smoothing_rows, tidied
 from jointwise.marginals import CodedRows
-from jointwise.solvers import Factors, simplex_weights
+from jointwise.solvers import Factors, Status, simplex_weights
 
 
 def coded(data, n_bins=64, weights=None, kinds=None):
@@ -138,3 +138,34 @@ def test_models_share_the_starts_and_each_has_its_stage():
     fit = fit_likelihood(coded(binary(400)), grids, LikelihoodSettings(3, 1.0, n_init=3), np.random.default_rng(0))
     assert list(fit.stages) == ["likelihood 1", "likelihood 2"]
     assert fit.final == tuple(fit.stages.values())
+
+
+def interrupted_fit(monkeypatch, where, nth, keep=True):
+    """Fit of four models with an interrupt in the nth call of a function of `jointwise.likelihood`."""
+    whole, calls = getattr(likelihood, where), []
+
+    def interrupt(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == nth:
+            raise KeyboardInterrupt
+        return whole(*args, **kwargs)
+
+    monkeypatch.setattr(likelihood, where, interrupt)
+    grids = [[Dictionary.categories(2)] * 5 for _ in range(4)]
+    settings = LikelihoodSettings(3, 1.0, learn_dictionary=where == "learn_atoms", keep_on_interrupt=keep)
+    return fit_likelihood(coded(binary(400)), grids, settings, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("where", "kept"), [("best_start", 2), ("learn_atoms", 3)])
+def test_an_interrupt_between_runs_keeps_the_models_fitted_by_then(monkeypatch, where, kept):
+    fit = interrupted_fit(monkeypatch, where, 3)
+    assert [stage.status for stage in fit.final] == [Status.CONVERGED] * (kept - 1) + [Status.INTERRUPTED]
+    assert fit.density.n_components <= 3 * kept
+    assert "interrupted" in fit.final[-1].message
+
+
+def test_an_interrupt_is_raised_where_it_is_not_to_be_kept_or_nothing_is_there(monkeypatch):
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_fit(monkeypatch, "best_start", 3, keep=False)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_fit(monkeypatch, "best_start", 1)

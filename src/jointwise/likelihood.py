@@ -117,35 +117,62 @@ def fit_likelihood(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    n_starts = settings.starts_of_each(len(models))
-    tol = settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
-    atoms, problems, found = [], [], []
+    fitted: list[Learned] = []
     stages: dict[str, Solution[Factors]] = {}
     for model, dictionaries in enumerate(models):
-        problem = likelihood_problem(rows, dictionaries, settings.beta)
-        if settings.n_components == 1 or len(dictionaries) == 1:  # nothing for components to tell apart
-            atoms.append(tuple(dictionaries))
-            problems.append(problem)
-            found.append(Factors(np.ones(1), tuple(m[:, None] for m in problem.margins)))
-            continue
-        solution = solve(
-            PosteriorEM(best_start(rows, problem, settings, n_starts, rng), tol=tol),
-            problem,
-            max_steps=settings.max_iter,
-            callback=callback,
-            keep_on_interrupt=settings.keep_on_interrupt,
-        )
-        stages["likelihood" if len(models) == 1 else f"likelihood {model + 1}"] = solution
-        learned = Learned(tuple(dictionaries), problem, solution.value)
-        if settings.learn_dictionary and solution.status is not Status.INTERRUPTED:
-            learned = learn_atoms(learned, rows.axes, tol=tol)
-        atoms.append(learned.dictionaries)
-        problems.append(learned.problem)
-        found.append(tidied(learned.factors, learned.problem))
-        if solution.status is Status.INTERRUPTED:
+        try:
+            learned, solution = _fit_model(rows, dictionaries, settings, len(models), rng, callback)
+        except KeyboardInterrupt:
+            if not (settings.keep_on_interrupt and stages):
+                raise
+            last, solution = stages.popitem()
+            stages[last] = _interrupted(solution, f"The fit was interrupted in model {model + 1} of {len(models)}.")
             break
-    gain = _average_gain(problems, found) / rows.n_rows if stages else 0.0
-    return Fit(JointDensity(rows.schema, average(atoms, found)), stages, tuple(stages.values()), gain)
+        fitted.append(learned)
+        if solution is not None:
+            stages["likelihood" if len(models) == 1 else f"likelihood {model + 1}"] = solution
+            if solution.status is Status.INTERRUPTED:
+                break
+    mixture = average([model.dictionaries for model in fitted], [model.factors for model in fitted])
+    gain = _average_gain(fitted) / rows.n_rows if mixture.n_components > 1 else 0.0
+    return Fit(JointDensity(rows.schema, mixture), stages, tuple(stages.values()), gain)
+
+
+def _fit_model(
+    rows: CodedRows,
+    dictionaries: Sequence[Dictionary],
+    settings: LikelihoodSettings,
+    n_models: int,
+    rng: np.random.Generator,
+    callback: Callable[[int, float], None] | None,
+) -> tuple[Learned, Solution[Factors] | None]:
+    """One of ``n_models`` models and how its last run went; None where components have nothing to tell apart."""
+    problem = likelihood_problem(rows, dictionaries, settings.beta)
+    if settings.n_components == 1 or len(dictionaries) == 1:
+        independence = Factors(np.ones(1), tuple(m[:, None] for m in problem.margins))
+        return Learned(tuple(dictionaries), problem, independence), None
+    tol = settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
+    start = best_start(rows, problem, settings, settings.starts_of_each(n_models), rng)
+    solution = solve(
+        PosteriorEM(start, tol=tol),
+        problem,
+        max_steps=settings.max_iter,
+        callback=callback,
+        keep_on_interrupt=settings.keep_on_interrupt,
+    )
+    learned = Learned(tuple(dictionaries), problem, solution.value)
+    if settings.learn_dictionary and solution.status is not Status.INTERRUPTED:
+        try:
+            learned = learn_atoms(learned, rows.axes, tol=tol)
+        except KeyboardInterrupt:
+            if not settings.keep_on_interrupt:
+                raise
+            solution = _interrupted(solution, "The fit was interrupted while atoms were learned.")
+    return replace(learned, factors=tidied(learned.factors, learned.problem)), solution
+
+
+def _interrupted(solution: Solution[Factors], message: str) -> Solution[Factors]:
+    return replace(solution, status=Status.INTERRUPTED, message=message)
 
 
 def smoothing_rows(n_rows: float) -> float:
@@ -236,15 +263,16 @@ def average(models: Sequence[Sequence[Dictionary]], factors: Sequence[Factors]) 
 
 def held_out_gain(problem: LikelihoodProblem, factors: Factors, rows: CodedRows) -> float:
     """Log-likelihood of other rows beyond that of independence, summed over them."""
-    return _average_gain([replace(problem, rows=rows.engine())], [factors])
+    return _average_gain([Learned((), replace(problem, rows=rows.engine()), factors)])
 
 
-def _average_gain(problems: Sequence[LikelihoodProblem], factors: Sequence[Factors]) -> float:
+def _average_gain(fitted: Sequence[Learned]) -> float:
     """Log-likelihood of the bins of all rows beyond that of independence, under the mean of the models."""
-    bin_margins = np.mean([problem.bin_margins for problem in problems], axis=0)
-    tables = [p.conditionals(np.vstack(f.coefficients)) for p, f in zip(problems, factors, strict=True)]
-    mixing = np.concatenate([f.weights for f in factors]) / len(factors)
-    return problems[0].rows.posterior_counts(np.hstack(tables) / bin_margins[:, None], mixing).log_likelihood
+    bin_margins = np.mean([model.problem.bin_margins for model in fitted], axis=0)
+    tables = [model.problem.conditionals(np.vstack(model.factors.coefficients)) for model in fitted]
+    mixing = np.concatenate([model.factors.weights for model in fitted]) / len(fitted)
+    rows = fitted[0].problem.rows
+    return rows.posterior_counts(np.hstack(tables) / bin_margins[:, None], mixing).log_likelihood
 
 
 def _distance(problem: LikelihoodProblem, a: FloatArray, b: FloatArray) -> float:

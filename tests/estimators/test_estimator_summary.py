@@ -134,3 +134,7 @@ def test_ranges_that_were_never_seen_are_unknown_and_orders_are_told():
 def test_summary_needs_a_fit():
     with pytest.raises(NotFittedError):
         JUPAD().summary()
+
+
+def test_one_category_is_told_as_one():
+    assert "1 category " in JUPAD(**QUICK).fit({"a": ["x"] * 9, "b": list(range(9))}).summary()

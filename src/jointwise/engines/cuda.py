@@ -120,7 +120,8 @@ def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: 
     import torch
     import triton
 
-    kernel = _kernel()
+    from jointwise.engines._cuda_kernel import posterior_kernel
+
     n_columns, n = block.shape
     n_padded, width = log_tables.shape
     counts = torch.zeros((n_padded, width), dtype=torch.float64, device="cuda")
@@ -133,7 +134,7 @@ def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: 
         n_programs = triton.cdiv(rows, BLOCK_ROWS)
         sums = torch.zeros((n_tables, n_padded, width), dtype=torch.float32, device="cuda")
         row_sums = torch.empty((n_programs, width + 1), dtype=torch.float32, device="cuda")
-        kernel[(n_programs,)](
+        posterior_kernel[(n_programs,)](
             block, n, start, start + rows, n_columns, starts, log_tables, log_mixing,
             weights if weights is not None else log_mixing, sums, row_sums, n_tables, n_padded,
             WIDTH=width, ROWS=BLOCK_ROWS, WEIGHTED=weights is not None, WIDE=block.dtype == torch.int16, num_warps=4,
@@ -143,15 +144,3 @@ def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: 
         totals += added[:width]
         log_likelihood += added[width]
     return counts, totals, log_likelihood
-
-
-_KERNEL: list[Any] = []
-
-
-def _kernel() -> Any:
-    """The kernel, compiled by triton at its first use."""
-    if not _KERNEL:
-        from jointwise.engines._cuda_kernel import posterior_kernel
-
-        _KERNEL.append(posterior_kernel)
-    return _KERNEL[0]

@@ -145,8 +145,8 @@ class JointEstimator(TableEstimator):
             check_cuda()
         if self.n_models != "auto":
             check_integer("n_models", self.n_models, 1)
-        if not isinstance(self.learn_dictionary, bool):
-            check_choice("learn_dictionary", self.learn_dictionary, ("auto", "True", "False"))
+        if not isinstance(self.learn_dictionary, bool) and self.learn_dictionary != "auto":
+            raise InputError(f'`learn_dictionary` must be True, False or "auto"; got {self.learn_dictionary!r}.')
         self._given_dictionaries()
         self._likelihood_settings() if self.polish else self._pairwise_settings()
 
@@ -205,7 +205,7 @@ class JointEstimator(TableEstimator):
             "likelihood of the rows",
             rows.n_rows,
             choice.n_components,
-            n_models=len(choice.models),
+            n_models=len(fit.final) or len(choice.models),  # fewer where the fit was interrupted
             gain=fit.gain,
             held_out=choice.held_out,
             independence=choice.independence,

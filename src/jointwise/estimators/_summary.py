@@ -30,7 +30,7 @@ class FitNotes:
     n_started : int
         Number of components at the start, of each model.
     n_models : int
-        Number of models that were to be averaged.
+        Number of models that were averaged.
     gain : float, optional
         Log-likelihood of a row beyond that of independence, in nats; None from pairs alone.
     held_out, independence : float, optional
@@ -127,7 +127,8 @@ def _column_cells(density: JointDensity) -> Iterator[tuple[str, ...]]:
 def _values(variable: Variable) -> str:
     """Range of a variable, or its number of categories."""
     if variable.categories is not None:
-        return f"{len(variable.categories)} categories"
+        n_categories = len(variable.categories)
+        return f"{n_categories} categor{'y' if n_categories == 1 else 'ies'}"
     low, high = variable.observed
     if isnan(low) or isnan(high):
         return "unknown"

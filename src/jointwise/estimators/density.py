@@ -72,7 +72,8 @@ class JUPAD(DensityMixin, JointEstimator):
         notebook, else as lines at most once a second, which go to the logger "jointwise" if it shows its INFO.
     on_interrupt : "raise" or "keep"
         What Ctrl-C does during the last stage: end the fit, or end the steps with the density reached by then and a
-        ``ConvergenceWarning``. Before the last stage there is no density to keep, and it always ends the fit.
+        ``ConvergenceWarning``; of several models, those fitted by then are averaged. Before the last stage of the
+        first there is no density to keep, and it always ends the fit.
 
     Attributes
     ----------

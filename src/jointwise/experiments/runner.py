@@ -117,8 +117,8 @@ def run(
     records = {place: record for place, record in kept.items() if record is not None}
     report_progress = progress or (lambda _done, _total, _name: None)
     report_progress(len(records), len(plan), "")
-    todo = [(store, task) for store, task in plan if (store.experiment, task.key) not in records]
-    for store, task, record in _done(todo, n_jobs):
+    pending = [(store, task) for store, task in plan if (store.experiment, task.key) not in records]
+    for store, task, record in _done(pending, n_jobs):
         records[store.experiment, task.key] = record
         report_progress(len(records), len(plan), f"{store.experiment}: {task.key}")
     sections = []
@@ -132,14 +132,14 @@ def run(
     return target
 
 
-def _done(todo: Sequence[tuple[TaskStore, Task]], n_jobs: int) -> Iterator[tuple[TaskStore, Task, Record]]:
+def _done(pending: Sequence[tuple[TaskStore, Task]], n_jobs: int) -> Iterator[tuple[TaskStore, Task, Record]]:
     """Tasks with their results, which are on the disk, as they come."""
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         results = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")(
-            delayed(_do)(i, store, task, os.getpid()) for i, (store, task) in enumerate(todo)
+            delayed(_do)(i, store, task, os.getpid()) for i, (store, task) in enumerate(pending)
         )
         for i, record in results:
-            yield *todo[i], record
+            yield *pending[i], record
 
 
 def _do(i: int, store: TaskStore, task: Task, leader: int) -> tuple[int, Record]:
