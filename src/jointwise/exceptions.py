@@ -42,3 +42,7 @@ class DeviceError(JointwiseError, RuntimeError):
 
 class UnseenCategoryWarning(UserWarning):
     """A category that was not there when the model was fitted is treated as missing."""
+
+
+class StorageError(JointwiseError, OSError):
+    """A file that a fit needs for its own use could not be made, written or read."""

@@ -22,7 +22,7 @@ from jointwise.fitting import Fit
 from jointwise.joint.density import JointDensity
 from jointwise.joint.mixture import ProductMixture
 from jointwise.learning import Learned, learn_atoms
-from jointwise.marginals.coded import CodedRows
+from jointwise.marginals.coded import Rows
 from jointwise.solvers import (
     Factors,
     LikelihoodProblem,
@@ -97,7 +97,7 @@ class LikelihoodSettings:
 
 
 def fit_likelihood(
-    rows: CodedRows,
+    rows: Rows,
     models: Sequence[Sequence[Dictionary]],
     settings: LikelihoodSettings,
     rng: np.random.Generator,
@@ -107,7 +107,7 @@ def fit_likelihood(
 
     Parameters
     ----------
-    rows : CodedRows
+    rows : Rows
     models : sequence of sequences of Dictionary
         One dictionary per variable for each of the models to be averaged.
     settings : LikelihoodSettings
@@ -139,7 +139,7 @@ def fit_likelihood(
 
 
 def _fit_model(
-    rows: CodedRows,
+    rows: Rows,
     dictionaries: Sequence[Dictionary],
     settings: LikelihoodSettings,
     n_models: int,
@@ -180,7 +180,7 @@ def smoothing_rows(n_rows: float) -> float:
     return SMOOTHING * float(np.sqrt(n_rows))
 
 
-def likelihood_problem(rows: CodedRows, dictionaries: Sequence[Dictionary], beta: float) -> LikelihoodProblem:
+def likelihood_problem(rows: Rows, dictionaries: Sequence[Dictionary], beta: float) -> LikelihoodProblem:
     """Atoms on the axes, the 1-D fit of every column, and the rows."""
     masses, margins = [], []
     for n, (dictionary, axis) in enumerate(zip(dictionaries, rows.axes, strict=True)):
@@ -191,7 +191,7 @@ def likelihood_problem(rows: CodedRows, dictionaries: Sequence[Dictionary], beta
 
 
 def best_start(
-    rows: CodedRows,
+    rows: Rows,
     problem: LikelihoodProblem,
     settings: LikelihoodSettings,
     n_starts: int,
@@ -201,8 +201,8 @@ def best_start(
     starts = [start_around(problem.margins, settings.n_components, rng) for _ in range(n_starts)]
     if n_starts == 1:
         return starts[0]
-    if len(rows.codes) > SHORT_ROWS:
-        sample = rows.take(np.sort(rng.choice(len(rows.codes), SHORT_ROWS, replace=False)))
+    if len(rows) > SHORT_ROWS:
+        sample = rows.take(np.sort(rng.choice(len(rows), SHORT_ROWS, replace=False)))
         problem = replace(problem, rows=sample.engine(), n_rows=sample.n_rows)
     runs: list[Solution[Factors]] = [
         solve(PosteriorEM(start, tol=settings.tol), problem, max_steps=SHORT_STEPS) for start in starts
@@ -261,7 +261,7 @@ def average(models: Sequence[Sequence[Dictionary]], factors: Sequence[Factors]) 
     return ProductMixture(weights, tuple(coefficients), tuple(dictionaries))
 
 
-def held_out_gain(problem: LikelihoodProblem, factors: Factors, rows: CodedRows) -> float:
+def held_out_gain(problem: LikelihoodProblem, factors: Factors, rows: Rows) -> float:
     """Log-likelihood of other rows beyond that of independence, summed over them."""
     return _average_gain([Learned((), replace(problem, rows=rows.engine()), factors)])
 

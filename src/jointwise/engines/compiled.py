@@ -36,7 +36,8 @@ class CompiledEngine(PosteriorEngine):
 
     def __init__(self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> None:
         self._codes = np.ascontiguousarray(codes)
-        self._weights = np.ones(len(codes)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        # one weight stands for all where there are none
+        self._weights = np.ones(1) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
         # one more bin per column, for "missing"
         starts = bin_starts([bins + 1 for bins in n_bins])
         self._present = np.delete(np.arange(starts[-1]), starts[1:] - 1)
@@ -71,7 +72,8 @@ def _threads(
     for part in numba.prange(n_parts):
         rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
         own = slice(part, part + 1)
-        _run(codes[rows], starts, tables, mixing, weights[rows], counts[own], totals[own], log_likelihoods[own])
+        own_weights = weights[rows] if len(weights) > 1 else weights
+        _run(codes[rows], starts, tables, mixing, own_weights, counts[own], totals[own], log_likelihoods[own])
 
 
 @numba.njit(fastmath=True, cache=True)
@@ -88,6 +90,7 @@ def _run(
     """One run of rows; fills counts (1, bins, F), totals (1, F) and log_likelihoods (1,)."""
     n, n_columns = codes.shape
     rank = mixing.shape[0]
+    each = 1 if len(weights) > 1 else 0  # a single weight is that of all rows
     posterior = np.empty(rank)
     my_counts, my_totals, log_likelihood = counts[0], totals[0], 0.0
     for i in range(n):
@@ -107,8 +110,9 @@ def _run(
         total = 0.0
         for r in range(rank):
             total += posterior[r]
-        log_likelihood += weights[i] * (np.log(total) + scale)
-        share = weights[i] / total
+        weight = weights[i * each]
+        log_likelihood += weight * (np.log(total) + scale)
+        share = weight / total
         for r in range(rank):
             posterior[r] *= share
             my_totals[r] += posterior[r]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,7 +24,8 @@ from jointwise.estimators._tables import TableEstimator, generator
 from jointwise.exceptions import InputError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
-from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
+from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
+from jointwise.marginals.sources import Source, find_source
 from jointwise.selection import RANKS, STRENGTHS, Choice, choose_dictionaries, choose_model
 from jointwise.solvers import Status
 from jointwise.tables import Table, encode
@@ -69,6 +71,7 @@ class JointEstimator(TableEstimator):
         max_iter: int = 500,
         tol: float = 1e-4,
         device: Literal["cpu", "cuda"] = "cpu",
+        scratch_dir: str | Path | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         on_interrupt: Literal["raise", "keep"] = "raise",
@@ -87,6 +90,7 @@ class JointEstimator(TableEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.device = device
+        self.scratch_dir = scratch_dir
         self.random_state = random_state
         self.verbose = verbose
         self.on_interrupt = on_interrupt
@@ -103,10 +107,21 @@ class JointEstimator(TableEstimator):
             How often each row counts.
         """
         self._check_parameters()
+        source = find_source(X)
+        if source is not None:
+            return self._fit_source(source)
         table = self._read(X, reset=True)
         weights = row_weights(sample_weight, table)
         schema, axes = self._axes(Profile.of(table, weights))
         self._fit_rows(CodedRows.of(table, schema, axes, weights))
+        return self
+
+    def _fit_source(self, source: Source) -> Self:
+        schema, axes = self._axes(source.profile())
+        folder = None if self.scratch_dir is None else Path(self.scratch_dir)
+        with source.coded(schema, axes, folder) as rows:
+            self._fit_rows(rows)
+        self._record_names(schema)
         return self
 
     def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
@@ -170,24 +185,24 @@ class JointEstimator(TableEstimator):
             self._keeps(),
         )
 
-    def _n_models(self, rows: CodedRows) -> int:
+    def _n_models(self, rows: Rows) -> int:
         if self.n_models != "auto":
             return self.n_models
         if self.n_components != "auto":  # who asks for three components expects three
             return 1
-        return next((n_models for most, n_models in MODELS if len(rows.codes) <= most), 1)
+        return next((n_models for most, n_models in MODELS if len(rows) <= most), 1)
 
     def _keeps(self) -> bool:
         return self.on_interrupt == "keep"
 
-    def _fit_rows(self, rows: CodedRows) -> None:
+    def _fit_rows(self, rows: Rows) -> None:
         """Fit from coded rows: by their likelihood, or from their pair counts alone."""
         if self.polish is None:
-            self._fit_marginals(PairwiseMarginals.from_codes(rows.codes, rows.schema, rows.axes, rows.weights))
+            self._fit_marginals(rows.pairs())
             return
-        if len(rows.codes) <= CANONICAL_ROWS:
+        if len(rows) <= CANONICAL_ROWS:
             rows = rows.canonical()
-        rows = replace(rows, device=self.device)
+        rows = rows.on(self.device)
         rng = generator(self.random_state)
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
             choice = choose_model(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
-from operator import add
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._typing import CodeArray, FloatArray
+from jointwise._typing import FloatArray
 from jointwise.estimators._base import JointEstimator
 from jointwise.estimators._tables import generator
-from jointwise.marginals import CodedRows, Profile
+from jointwise.marginals.sources import LocalSource
 
 
 class JUPAD(DensityMixin, JointEstimator):
@@ -65,6 +63,9 @@ class JUPAD(DensityMixin, JointEstimator):
         Its tolerance: change of the mean log-likelihood of a row or pair, or relative change of J (frobenius).
     device : "cpu" or "cuda"
         Where passes over the rows run; "cuda" needs an NVIDIA card and the extra `gpu`. Not used for pairs.
+    scratch_dir : str or Path, optional
+        Folder for the codes of tables that are not in memory, one or two bytes a cell, where they would take more
+        than 512 MiB; the system's folder for temporary files by default. The file ends with the fit.
     random_state : int, RandomState or None
         Deals counts to cross-validation folds and draws the starts.
     verbose : bool
@@ -126,11 +127,7 @@ class JUPAD(DensityMixin, JointEstimator):
         True
         """
         self._check_parameters()
-        schema, axes = self._axes(reduce(add, map(Profile.of, blocks()), Profile.empty()))
-        codes: CodeArray = np.concatenate([CodedRows.of(block, schema, axes).codes for block in blocks()])
-        self._record_names(schema)
-        self._fit_rows(CodedRows(schema, axes, codes))
-        return self
+        return self._fit_source(LocalSource(blocks))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log-density of each row; gaps are integrated out."""

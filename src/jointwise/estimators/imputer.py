@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -65,6 +66,7 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
         max_iter: int = 500,
         tol: float = 1e-4,
         device: Literal["cpu", "cuda"] = "cpu",
+        scratch_dir: str | Path | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         on_interrupt: Literal["raise", "keep"] = "raise",
@@ -84,6 +86,7 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
             max_iter=max_iter,
             tol=tol,
             device=device,
+            scratch_dir=scratch_dir,
             random_state=random_state,
             verbose=verbose,
             on_interrupt=on_interrupt,

@@ -7,10 +7,10 @@ themselves, as bin numbers, for as many passes as EM needs.
 `ValueSketch` is the part of a profile that knows the distribution of one numeric column.
 """
 
-from jointwise.marginals.coded import CodedRows
+from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.marginals.profile import Profile
 from jointwise.marginals.sketch import ValueSketch
 from jointwise.marginals.subsets import SubsetMarginals
 
-__all__ = ["CodedRows", "PairwiseMarginals", "Profile", "SubsetMarginals", "ValueSketch"]
+__all__ = ["CodedRows", "PairwiseMarginals", "Profile", "Rows", "SubsetMarginals", "ValueSketch"]

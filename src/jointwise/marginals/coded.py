@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,78 @@ from jointwise._checks import check_weights
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis, encode_rows
 from jointwise.engines import PosteriorEngine, posterior_engine
+from jointwise.exceptions import InputError
+from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.tables import encode, read_table
 from jointwise.variables import Schema
 
+# Rows whose bins are counted at once, so that counting takes no memory to speak of.
+COUNTED_ROWS = 1 << 20
+
+
+class Rows(ABC):
+    """Coded rows, wherever they lie: what a fit asks of them.
+
+    Attributes
+    ----------
+    schema : Schema
+    axes : tuple of Axis
+    """
+
+    schema: Schema
+    axes: tuple[Axis, ...]
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows, whatever they weigh."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> float:
+        """Number of rows, or the sum of their weights."""
+
+    @property
+    @abstractmethod
+    def margins(self) -> tuple[FloatArray, ...]:
+        """Counts of the bins of each column, each of shape (n_bins,)."""
+
+    @abstractmethod
+    def take(self, chosen: IntArray) -> CodedRows:
+        """Return the rows at these positions, which rise, in memory."""
+
+    @abstractmethod
+    def engine(self) -> PosteriorEngine:
+        """Return the rows ready for posterior counts."""
+
+    @abstractmethod
+    def pairs(self) -> PairwiseMarginals:
+        """Return the counts of all pairs of columns."""
+
+    def canonical(self) -> CodedRows:
+        """Return equal rows as one, in the order of their codes, in memory; see `CodedRows.canonical`."""
+        return self.take(np.arange(len(self))).canonical()
+
+    def on(self, device: str) -> Rows:
+        """Return the rows with their passes run on a device: "cpu" or "cuda"."""
+        if device != "cpu":
+            raise InputError(
+                f'device="{device}" needs the rows on this machine; {type(self).__name__} lie elsewhere. Use '
+                'device="cpu", or read the table here, for instance as Parquet files.'
+            )
+        return self
+
+    def marginal(self, n: int) -> FloatArray:
+        """Counts of the bins of column ``n``; shape (n_bins,)."""
+        return self.margins[n]
+
+    @property
+    def n_bins(self) -> list[int]:
+        """Number of bins of each column."""
+        return [axis.n_bins for axis in self.axes]
+
 
 @dataclass(frozen=True, eq=False)
-class CodedRows:
+class CodedRows(Rows):
     """A table of which only the bin of each cell is kept, in one or two bytes.
 
     Parameters
@@ -25,7 +93,7 @@ class CodedRows:
     schema : Schema
     axes : tuple of Axis
     codes : array of shape (n, N), uint8 or uint16
-        Bin of each cell; `n_bins` of its axis where it is missing.
+        Bin of each cell; `n_bins` of its axis where it is missing. It may lie in a memory-mapped file.
     weights : array of shape (n,), optional
         How often each row counts.
     device : "cpu" or "cuda"
@@ -56,20 +124,24 @@ class CodedRows:
         rows = encode(table, schema)
         return cls(schema, tuple(axes), encode_rows(rows, axes), weights)
 
-    @property
-    def n_bins(self) -> list[int]:
-        """Number of bins of each column."""
-        return [axis.n_bins for axis in self.axes]
+    def __len__(self) -> int:
+        return len(self.codes)
 
     @property
     def n_rows(self) -> float:
         """Number of rows, or the sum of their weights."""
         return float(len(self.codes) if self.weights is None else self.weights.sum())
 
-    def marginal(self, n: int) -> FloatArray:
-        """Counts of the bins of column ``n``; shape (n_bins,)."""
-        bins = self.axes[n].n_bins
-        return np.bincount(self.codes[:, n], self.weights, minlength=bins + 1)[:bins].astype(np.float64)
+    @cached_property
+    def margins(self) -> tuple[FloatArray, ...]:
+        """Counts of the bins of each column, each of shape (n_bins,)."""
+        counts = [np.zeros(bins + 1) for bins in self.n_bins]
+        for start in range(0, len(self.codes), COUNTED_ROWS):
+            rows = slice(start, start + COUNTED_ROWS)
+            weights = None if self.weights is None else self.weights[rows]
+            for n, bins in enumerate(self.n_bins):
+                counts[n] += np.bincount(self.codes[rows, n], weights, minlength=bins + 1)
+        return tuple(column[:-1] for column in counts)
 
     def take(self, chosen: IntArray) -> CodedRows:
         """Return the rows at these positions."""
@@ -94,6 +166,14 @@ class CodedRows:
         _, first, where = np.unique(whole, return_index=True, return_inverse=True)
         added: FloatArray = np.bincount(where, weights[useful]).astype(np.float64)
         return replace(self.take(useful[first]), weights=added)
+
+    def on(self, device: str) -> CodedRows:
+        """Return the rows with their passes run on a device: "cpu" or "cuda"."""
+        return replace(self, device=device)
+
+    def pairs(self) -> PairwiseMarginals:
+        """Return the counts of all pairs of columns."""
+        return PairwiseMarginals.from_codes(self.codes, self.schema, self.axes, self.weights)
 
     def engine(self) -> PosteriorEngine:
         """Return the rows ready for posterior counts."""

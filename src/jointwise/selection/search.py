@@ -11,7 +11,7 @@ import numpy as np
 from jointwise.dictionary import Dictionary
 from jointwise.learning import Learned, learn_atoms
 from jointwise.likelihood import held_out_gain, likelihood_problem
-from jointwise.marginals.coded import CodedRows
+from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.selection.dictionaries import Models, dictionary_options, split_counts
 from jointwise.solvers import LikelihoodProblem, PosteriorEM, solve, start_around
 
@@ -63,7 +63,7 @@ class Choice:
 
 
 def choose_model(
-    rows: CodedRows,
+    rows: Rows,
     given: Mapping[str, Dictionary],
     rng: np.random.Generator,
     *,
@@ -80,7 +80,7 @@ def choose_model(
 
     Parameters
     ----------
-    rows : CodedRows
+    rows : Rows
         In canonical order, for a choice that does not depend on the order of rows.
     given : mapping of names to Dictionary
         Dictionaries that are not to be chosen.
@@ -93,7 +93,7 @@ def choose_model(
     learn_dictionary : bool or "auto"
         "auto" is where held-out rows gain, of tables with at least `LARGE_TABLE`.
     """
-    is_large = len(rows.codes) >= LARGE_TABLE
+    is_large = len(rows) >= LARGE_TABLE
     options = dictionary_options(rows, given, rng, n_models, families=is_large)
     may_learn = is_large and learn_dictionary == "auto"
     if len(rows.axes) == 1 or (len(options) * len(ranks) * len(strengths) == 1 and not may_learn):
@@ -112,8 +112,8 @@ def choose_model(
         learned = searches[best].held_out(rank, beta, learn=True)
         learn = learned > score + LEARNING_GAIN
         score = learned if learn else score
-    if len(ranks) > 1 and rank > 1 and len(rows.codes) > SEARCH_ROWS:
-        rank = min(round(rank * (len(rows.codes) / SEARCH_ROWS) ** GROWTH), max(ranks))
+    if len(ranks) > 1 and rank > 1 and len(rows) > SEARCH_ROWS:
+        rank = min(round(rank * (len(rows) / SEARCH_ROWS) ** GROWTH), max(ranks))
     return Choice(options[best], rank, beta, learn, score, searches[best].independence)
 
 
@@ -187,15 +187,15 @@ def _position(ladder: Sequence[float], value: float) -> int:
     return int(np.argmin([abs(rung - value) for rung in ladder]))
 
 
-def _row_folds(rows: CodedRows, rng: np.random.Generator) -> list[tuple[CodedRows, CodedRows]]:
+def _row_folds(rows: Rows, rng: np.random.Generator) -> list[tuple[CodedRows, CodedRows]]:
     """Pairs of held-out and training rows: one of three parts each for small tables, one quarter for large ones."""
-    if len(rows.codes) > SEARCH_ROWS:
-        rows = rows.take(np.sort(rng.choice(len(rows.codes), SEARCH_ROWS, replace=False)))
-    weights = np.ones(len(rows.codes)) if rows.weights is None else rows.weights
-    small = len(rows.codes) < SMALL_TABLE
+    n = len(rows)
+    sample = rows.take(np.sort(rng.choice(n, SEARCH_ROWS, replace=False)) if n > SEARCH_ROWS else np.arange(n))
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    small = n < SMALL_TABLE
     parts = split_counts(weights, 3 if small else 4, rng).T
-    folds = [(rows.with_weights(p), rows.with_weights(weights - p)) for p in (parts if small else parts[:1])]
-    return [(part, rest) for part, rest in folds if len(part.codes) and len(rest.codes)]
+    folds = [(sample.with_weights(p), sample.with_weights(weights - p)) for p in (parts if small else parts[:1])]
+    return [(part, rest) for part, rest in folds if len(part) and len(rest)]
 
 
 def _margins(part: CodedRows, problem: LikelihoodProblem) -> float:
