@@ -61,13 +61,14 @@ def fit(
     rank: Annotated[int | None, typer.Option(min=1, help="Components; else by held-out likelihood.")] = None,
     missing: Missing = None,
     seed: Seed = 0,
+    checkpoint: Annotated[str | None, typer.Option(help="File from which a fit that was stopped goes on.")] = None,
 ) -> None:
     """Learn the joint density of a table and write it to a file.
 
     Example: jointwise fit people.csv -o people.jw --kind rooms=categorical --drop id
     """
     check_place(output)
-    settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed)
+    settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed, checkpoint)
     file = open_table(data, missing or ())
     say_doubts(file, settings.drop)
     model = fit_table(file, settings)
