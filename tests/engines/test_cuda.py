@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from jointwise import JUPAD
-from jointwise.engines import ReferenceEngine, posterior_engine
+from jointwise.datasets import laplacians
+from jointwise.engines import ReferenceEngine, cuda, pair_counts, posterior_engine
 from jointwise.engines.cuda import check_cuda
 from jointwise.exceptions import DeviceError, MissingDependencyError
 
@@ -48,6 +49,50 @@ def test_pass_agrees_with_the_plain_engine(n, n_bins, rank, dtype, weighted):
     np.testing.assert_allclose(found.counts, plain.counts, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found.totals, plain.totals, rtol=1e-5, atol=1e-5)
     assert found.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-6, abs=1e-4)
+
+
+@card
+@pytest.mark.parametrize(
+    ("n", "n_bins", "dtype"), [(0, [4, 2], np.uint8), (70_001, [2, 255, 7, 2], np.uint8), (5000, [900, 3], np.uint16)]
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pair_counts_agree_with_the_plain_ones(n, n_bins, dtype, weighted):
+    rng = np.random.default_rng(1)
+    codes = np.column_stack([rng.integers(0, bins + 1, n) for bins in n_bins]).astype(dtype)
+    weights = rng.gamma(1.0, size=n) if weighted else None
+    found, plain = (pair_counts(codes, n_bins, weights, device) for device in ("cuda", "cpu"))
+    assert found.dtype == plain.dtype
+    np.testing.assert_allclose(found, plain, rtol=1e-6 if weighted else 0, atol=1e-6 if weighted else 0)
+
+
+@card
+def test_codes_that_do_not_fit_are_sent_block_by_block(monkeypatch):
+    """In blocks that do not divide the rows, with weights: the same sums as with all codes on the card."""
+    rng = np.random.default_rng(2)
+    n_bins, n = [7, 255, 2], 10_007
+    codes = np.column_stack([rng.integers(0, bins + 1, n) for bins in n_bins]).astype(np.uint8)
+    codes.setflags(write=False)
+    tables, mixing = rng.gamma(1.0, size=(sum(n_bins), 5)) + 1e-6, rng.dirichlet(np.ones(5))
+    weights = rng.gamma(1.0, size=n)
+    whole = posterior_engine(codes, n_bins, weights, "cuda").posterior_counts(tables, mixing)
+    monkeypatch.setattr(cuda, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(cuda, "STREAM_ROWS", 3000)
+    engine = posterior_engine(codes, n_bins, weights, "cuda")
+    for _ in range(2):  # every pass sends them anew
+        sent = engine.posterior_counts(tables, mixing)
+        np.testing.assert_allclose(sent.counts, whole.counts, rtol=1e-5)
+        assert sent.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-7)
+    assert np.array_equal(pair_counts(codes, n_bins, None, "cuda"), pair_counts(codes, n_bins))
+
+
+@card
+@pytest.mark.parametrize("settings", [{}, {"polish": None, "n_components": 3}])
+def test_a_whole_fit_on_the_card_is_that_of_the_cpu(settings):
+    """Float32 sums change the steps a little; the density must be as good on fresh rows."""
+    truth = laplacians(rng=0)
+    rows, fresh = truth.sample(3000, rng=1), truth.sample(3000, rng=2)
+    on_card, plain = (JUPAD(device=d, random_state=0, **settings).fit(rows) for d in ("cuda", "cpu"))
+    assert on_card.score(fresh) == pytest.approx(plain.score(fresh), abs=0.02)
 
 
 @pytest.mark.skipif(has_card(), reason="there is a card")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jointwise._typing import CodeArray, FloatArray
+from jointwise._typing import AnyArray, CodeArray, FloatArray
+from jointwise.engines import reference
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine
-from jointwise.engines.reference import ReferenceEngine, Subset, pair_counts, subset_counts
+from jointwise.engines.reference import ReferenceEngine, Subset, subset_counts
 
 __all__ = [
     "PosteriorCounts",
@@ -25,6 +26,17 @@ __all__ = [
 
 # Cells of a table from which on compiled passes pay for loading the compiler (about a second once it has been used).
 COMPILED_CELLS = 50_000
+
+
+def pair_counts(
+    codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
+) -> AnyArray:
+    """Counts of every pair of columns, on the card if asked for; see `reference.pair_counts`."""
+    if device == "cuda":
+        from jointwise.engines import cuda  # loads PyTorch
+
+        return cuda.pair_counts(codes, n_bins, weights)
+    return reference.pair_counts(codes, n_bins, weights)
 
 
 def posterior_engine(

@@ -1,4 +1,4 @@
-"""The fused kernel of `jointwise.engines.cuda`, in triton; imported only where there is a card."""
+"""The fused kernels of `jointwise.engines.cuda`, in triton; imported only where there is a card."""
 
 # mypy: ignore-errors
 
@@ -42,3 +42,30 @@ def posterior_kernel(
             code = code & 0xFFFF
         position = (tl.load(starts + column) + code) * WIDTH
         tl.atomic_add(table + position[:, None] + component[None, :], posterior, mask=here[:, None], sem="relaxed")
+
+
+@triton.jit
+def pair_kernel(
+    codes, n, plan, weights, sums, n_tables, n_cells,
+    ROWS: tl.constexpr, WEIGHTED: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Pairs of codes of ROWS rows, for one pair of columns, added to one of `n_tables` sets of tables.
+
+    codes (columns, n), plan (pairs, 4): first column, second column, place of its table, width of its table;
+    sums (n_tables, n_cells).
+    """
+    program = tl.program_id(0)
+    own = plan + tl.program_id(1) * 4
+    row = program.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    here = row < n
+    first = tl.load(codes + tl.load(own) * n + row, mask=here, other=0).to(tl.int32)
+    second = tl.load(codes + tl.load(own + 1) * n + row, mask=here, other=0).to(tl.int32)
+    if WIDE:
+        first = first & 0xFFFF
+        second = second & 0xFFFF
+    cell = tl.load(own + 2) + first.to(tl.int64) * tl.load(own + 3) + second
+    if WEIGHTED:
+        amount = tl.load(weights + row, mask=here, other=0.0).to(tl.float64)
+    else:
+        amount = tl.full((ROWS,), 1, tl.int64)
+    tl.atomic_add(sums + (program % n_tables).to(tl.int64) * n_cells + cell, amount, mask=here, sem="relaxed")

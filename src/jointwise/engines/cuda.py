@@ -1,10 +1,12 @@
-r"""The posterior-count pass on an NVIDIA card: one fused kernel, a row's posteriors in registers.
+r"""The passes over rows on an NVIDIA card: one fused kernel each, a row's posteriors in registers.
 
 A block of rows sums the logarithms of its bins' factors component by component, turns them into posteriors, and adds
 these to the counts of the same bins, all without writing a posterior to memory:
 
 .. math:: \log P(r \mid x) = \log \lambda_r + \sum_n \log T_n[x_n, r] + \text{const}, \qquad
           S_n[x_n, r] \leftarrow S_n[x_n, r] + w\,P(r \mid x).
+
+Pair counts are a kernel of the same make: a block of rows adds ones to the table of one pair of columns.
 
 Logarithms are summed in float32. Counts are added in float32 to many tables side by side, none of which sees more than
 a million rows before it is added up in float64: a sum of so many terms keeps five digits. Row sums of the
@@ -13,13 +15,14 @@ log-likelihood are taken block by block and added up in float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
-from jointwise._typing import CodeArray, FloatArray
+from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
 from jointwise.exceptions import DeviceError, MissingDependencyError
 
@@ -27,9 +30,11 @@ from jointwise.exceptions import DeviceError, MissingDependencyError
 BLOCK_ROWS, ROWS_PER_TABLE = 64, 1_000_000
 # Tables of counts side by side may take so much of the card's 50 MB cache.
 TABLE_BYTES = 24_000_000
-# Codes stay on the card while they leave this share of its free memory; else they are sent block by block.
+# Codes stay on the card while they take no more than this share of its free memory; else each pass sends them anew.
 RESIDENT_SHARE = 0.8
 STREAM_ROWS = 1 << 25
+# Rows of one block of pair counts.
+PAIR_ROWS = 1024
 
 
 def check_cuda() -> None:
@@ -65,8 +70,7 @@ class CudaEngine(PosteriorEngine):
         self._present = np.delete(np.arange(starts[-1]), starts[1:] - 1)
         self._n_padded = int(starts[-1])
         self._starts = torch.as_tensor(starts[:-1], dtype=torch.int32, device="cuda")
-        self._blocks: list[Any] = codes if isinstance(codes, list) else list(_on_card_if_it_fits(codes))
-        self._weights = None if weights is None else torch.as_tensor(weights, dtype=torch.float32)
+        self._blocks = _Blocks(codes, weights)
 
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
@@ -83,7 +87,7 @@ class CudaEngine(PosteriorEngine):
         counts = torch.zeros((self._n_padded, width), dtype=torch.float64, device="cuda")
         totals = torch.zeros(width, dtype=torch.float64, device="cuda")
         log_likelihood = torch.zeros((), dtype=torch.float64, device="cuda")
-        for block, weights in self._parts():
+        for block, weights in self._blocks:
             some = _launch(block, self._starts, log_tables, log_weights, weights)
             counts += some[0]
             totals += some[1]
@@ -92,27 +96,59 @@ class CudaEngine(PosteriorEngine):
             counts.cpu().numpy()[self._present, :rank], totals.cpu().numpy()[:rank], float(log_likelihood)
         )
 
-    def _parts(self) -> Iterator[tuple[Any, Any]]:
-        """Blocks of codes on the card with their weights."""
+
+class _Blocks:
+    """Blocks of codes on the card with the weights of their rows, one after the other, as often as wanted.
+
+    They stay on the card if they fit. If not, every pass sends them there one by one from where they are, which may be
+    a memory-mapped file, so that neither machine nor card ever holds more than a few.
+    """
+
+    def __init__(self, codes: CodeArray | list[Any], weights: FloatArray | None) -> None:
+        self._weights = weights
+        self._blocks: Iterable[Any]
+        if isinstance(codes, list):
+            self._blocks = codes
+        elif fits_on_card(codes.nbytes):
+            self._blocks = list(_Sent(codes))
+        else:
+            self._blocks = _Sent(codes)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        import torch
+
         start = 0
         for block in self._blocks:
             rows = slice(start, start + block.shape[1])
             start = rows.stop
-            weights = None if self._weights is None else self._weights[rows].cuda(non_blocking=True)
-            yield block.cuda(non_blocking=True), weights
+            own = None if self._weights is None else torch.as_tensor(self._weights[rows], dtype=torch.float32)
+            yield block, None if own is None else own.cuda()
 
 
-def _on_card_if_it_fits(codes: CodeArray) -> Iterator[Any]:
-    """Blocks of codes, each column contiguous: tensors on the card, or in pinned memory beside it."""
+class _Sent:
+    """Blocks of coded rows as they are sent to the card, each of shape (N, rows)."""
+
+    def __init__(self, codes: CodeArray) -> None:
+        self._codes = codes
+
+    def __iter__(self) -> Iterator[Any]:
+        import torch
+
+        for start in range(0, max(len(self._codes), 1), STREAM_ROWS):
+            part = np.ascontiguousarray(self._codes[start : start + STREAM_ROWS])
+            if not part.flags.writeable:  # PyTorch warns of memory that it must not write
+                part = part.copy()
+            # the card has no arithmetic on uint16, but the same bits
+            sent = torch.from_numpy(part.view(np.int16) if part.dtype == np.uint16 else part).cuda()
+            yield sent.t().contiguous()  # a column's codes side by side, for neighbouring threads
+
+
+def fits_on_card(n_bytes: int) -> bool:
+    """Whether so many bytes of codes can stay on the card and leave it room to work."""
     import torch
 
     free, _ = torch.cuda.mem_get_info()
-    fits = codes.nbytes < RESIDENT_SHARE * free
-    for start in range(0, max(len(codes), 1), STREAM_ROWS):
-        columns = np.ascontiguousarray(codes[start : start + STREAM_ROWS].T)
-        # the card has no arithmetic on uint16, but the same bits
-        block = torch.from_numpy(columns.view(np.int16) if columns.dtype == np.uint16 else columns)
-        yield block.cuda() if fits else block.pin_memory()
+    return n_bytes < RESIDENT_SHARE * int(free)
 
 
 def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: Any) -> tuple[Any, Any, Any]:
@@ -144,3 +180,51 @@ def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: 
         totals += added[:width]
         log_likelihood += added[width]
     return counts, totals, log_likelihood
+
+
+def pair_counts(codes: CodeArray | list[Any], n_bins: Sequence[int], weights: FloatArray | None = None) -> AnyArray:
+    """Count on the card how often the codes of every pair of columns occur together.
+
+    Counts are added in int64, or in float64 with weights, so the former are exact. See `engines.pair_counts` for the
+    arguments; codes may also be a list of tensors of shape (N, rows) on the card.
+    """
+    check_cuda()
+    import torch
+
+    # one more bin per column, for "missing"
+    heights = np.asarray(n_bins) + 1
+    pairs = np.array(list(combinations_with_replacement(range(len(n_bins)), 2)))
+    places = np.concatenate([[0], np.cumsum(heights[pairs[:, 0]] * heights[pairs[:, 1]])])
+    layout = np.column_stack([pairs, places[:-1], heights[pairs[:, 1]]])
+    plan = torch.as_tensor(layout, dtype=torch.int64, device="cuda")
+    dtype = torch.int64 if weights is None else torch.float64
+    flat = torch.zeros(int(places[-1]), dtype=dtype, device="cuda")
+    for block, own in _Blocks(codes, weights):
+        _count_pairs(block, plan, own, flat)
+    tables = flat.cpu().numpy()
+    starts = bin_starts(list(n_bins))
+    counts = np.zeros((starts[-1], starts[-1]), dtype=tables.dtype)
+    for (j, k), begin, end in zip(pairs, places[:-1], places[1:], strict=True):
+        table = tables[begin:end].reshape(heights[j], heights[k])[:-1, :-1]
+        rows, columns = slice(starts[j], starts[j + 1]), slice(starts[k], starts[k + 1])
+        counts[rows, columns], counts[columns, rows] = table, table.T
+    return counts
+
+
+def _count_pairs(block: Any, plan: Any, weights: Any, flat: Any) -> None:
+    """Add the pairs of one block of codes to the tables, which lie one after the other in `flat`."""
+    import torch
+    import triton
+
+    from jointwise.engines._cuda_kernel import pair_kernel
+
+    n = block.shape[1]
+    # side by side, lest all threads wait for the cells of a column with two categories
+    n_tables = max(1, min(TABLE_BYTES // flat.nbytes, 64))
+    sums = torch.zeros((n_tables, len(flat)), dtype=flat.dtype, device="cuda")
+    if n:
+        pair_kernel[(triton.cdiv(n, PAIR_ROWS), len(plan))](
+            block, n, plan, weights if weights is not None else flat, sums, n_tables, len(flat),
+            ROWS=PAIR_ROWS, WEIGHTED=weights is not None, WIDE=block.dtype == torch.int16, num_warps=4,
+        )  # fmt: skip
+    flat += sums.sum(dim=0)

@@ -215,12 +215,12 @@ class JointEstimator(TableEstimator):
 
     def _fit_rows(self, rows: Rows) -> None:
         """Fit from coded rows: by their likelihood, or from their pair counts alone."""
+        rows = rows.on(self.device)
         if self.polish is None:
             self._fit_marginals(rows.pairs())
             return
         if len(rows) <= CANONICAL_ROWS:
             rows = rows.canonical()
-        rows = rows.on(self.device)
         rng = generator(self.random_state)
         checkpoint = self._open_checkpoint(rows, rng)
         try:

@@ -62,7 +62,7 @@ class JUPAD(DensityMixin, JointEstimator):
     tol : float
         Its tolerance: change of the mean log-likelihood of a row or pair, or relative change of J (frobenius).
     device : "cpu" or "cuda"
-        Where passes over the rows run; "cuda" needs an NVIDIA card and the extra `gpu`. Not used for pairs.
+        Where passes over the rows run; "cuda" needs an NVIDIA card and the extra `gpu`.
     scratch_dir : str or Path, optional
         Folder for the codes of tables that are not in memory, one or two bytes a cell, where they would take more
         than 512 MiB; the system's folder for temporary files by default. The file ends with the fit.

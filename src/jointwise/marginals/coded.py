@@ -173,7 +173,7 @@ class CodedRows(Rows):
 
     def pairs(self) -> PairwiseMarginals:
         """Return the counts of all pairs of columns."""
-        return PairwiseMarginals.from_codes(self.codes, self.schema, self.axes, self.weights)
+        return PairwiseMarginals.from_codes(self.codes, self.schema, self.axes, self.weights, self.device)
 
     def engine(self) -> PosteriorEngine:
         """Return the rows ready for posterior counts."""

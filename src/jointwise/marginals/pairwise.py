@@ -81,14 +81,19 @@ class PairwiseMarginals:
 
     @classmethod
     def from_codes(
-        cls, codes: CodeArray, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None
+        cls,
+        codes: CodeArray,
+        schema: Schema,
+        axes: Sequence[Axis],
+        sample_weight: Any = None,
+        device: str = "cpu",
     ) -> PairwiseMarginals:
-        """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them."""
+        """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them, found on a device."""
         _check_memory(schema, axes)
         n_bins = [axis.n_bins for axis in axes]
         check_codes(codes, n_bins)
         weights = check_weights(sample_weight, len(codes))
-        counts = pair_counts(codes, n_bins, weights)
+        counts = pair_counts(codes, n_bins, weights, device)
         return cls(schema, tuple(axes), counts, len(codes) if weights is None else weights.sum())
 
     def __add__(self, other: object) -> PairwiseMarginals:
