@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jointwise.exceptions import FileFormatError, InputError, MissingDependencyError, UnknownNameError
+from jointwise.exceptions import DatasetError, FileFormatError, InputError, MissingDependencyError, UnknownNameError
 from jointwise.experiments import EXPERIMENTS, Task, reproduce, runner, store
 from jointwise.experiments.runner import command, default_folder, run, selected
 from jointwise.experiments.store import Record, TaskStore
 
 sys.path.insert(0, str(Path(__file__).parent))
-from toy import Toy
+from toy import Lost, Toy
 
 SCRIPT = Path(__file__).parent / "toy.py"
 
@@ -106,6 +106,17 @@ def test_a_failing_task_keeps_what_was_done_before(go, toy, monkeypatch):
         go(failing)
     go(toy)
     assert toy.ran() == ["run task-0", "run task-1", "run task-2"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_experiment_without_its_data_is_left_out_and_told(tmp_path, n_jobs):
+    """The others are on the page; the error comes once it is written."""
+    here, lost = Toy(tmp_path / "log"), Lost(tmp_path / "lost")
+    with pytest.raises(DatasetError, match=r"README.md is written, but without lost: No seeds here"):
+        run([here, lost], quick=False, folder=tmp_path / "results", command="jointwise reproduce all", n_jobs=n_jobs)
+    text = (tmp_path / "results" / "README.md").read_text()
+    assert "Sum of squares: 5" in text
+    assert "**Not run:** a data set was out of reach" in text
 
 
 def test_results_are_equal_at_once_and_after_reading(tmp_path):

@@ -9,6 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+from jointwise.exceptions import DatasetError
 from jointwise.experiments.base import Experiment, Task
 from jointwise.experiments.runner import run
 
@@ -36,6 +37,13 @@ class Toy(Experiment):
 
     def ran(self):
         return self.log.read_text().split("\n")[:-1] if self.log.exists() else []
+
+
+class Lost(Toy):
+    name = "lost"
+
+    def _run(self, i):
+        raise DatasetError("No seeds here.") from OSError("no network")
 
 
 if __name__ == "__main__":

@@ -163,12 +163,12 @@ def verdicts(scores: Sequence[Score]) -> str:
             holds = ours.mean() >= EASY_ACCURACY
             claim = f"{DEFAULT} has at least {EASY_ACCURACY} on {dataset}: {ours.mean():.3f}"
         else:
-            error = standard_error(ours - theirs)
-            holds = (ours - theirs).mean() >= -error
+            holds = ours.mean() + standard_error(ours) >= theirs.mean()
             claim = (
                 f"{DEFAULT} is no worse than the better Gaussian mixture on {dataset}, within one standard error: "
-                f"{ours.mean():.3f} against {theirs.mean():.3f} of {rival} (difference {(ours - theirs).mean():+.3f} ± "
-                f"{error:.3f})"
+                f"{ours.mean():.3f} ± {standard_error(ours):.3f} against {theirs.mean():.3f} ± "
+                f"{standard_error(theirs):.3f} of {rival} (split by split the difference is "
+                f"{(ours - theirs).mean():+.3f} ± {standard_error(ours - theirs):.3f})"
             )
         if len(ours) < FEWEST_TO_JUDGE:
             lines.append(f"- **Too few splits to judge** whether {claim}.")

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from joblib import Parallel, delayed, parallel_config
 
-from jointwise.exceptions import MissingDependencyError, UnknownNameError
+from jointwise.exceptions import DatasetError, MissingDependencyError, UnknownNameError
 from jointwise.experiments.base import Experiment, Task
 from jointwise.experiments.page import Section, page
 from jointwise.experiments.registry import EXPERIMENTS
@@ -107,7 +107,11 @@ def run(
     progress: Progress | None = None,
     n_jobs: int = 1,
 ) -> Path:
-    """Do the tasks that are not done yet, then write figures and page."""
+    """Do the tasks that are not done yet, then write figures and page.
+
+    An experiment whose data set is out of reach is left out, with the reason in its place on the page; that is raised
+    once all else is written.
+    """
     plan = [
         (TaskStore(folder / "tasks", experiment.name), task)
         for experiment in experiments
@@ -118,21 +122,35 @@ def run(
     report_progress = progress or (lambda _done, _total, _name: None)
     report_progress(len(records), len(plan), "")
     pending = [(store, task) for store, task in plan if (store.experiment, task.key) not in records]
+    out_of_reach: dict[str, DatasetError] = {}
     for store, task, record in _done(pending, n_jobs):
+        if isinstance(record, DatasetError):
+            out_of_reach[store.experiment] = record
+            continue
         records[store.experiment, task.key] = record
         report_progress(len(records), len(plan), f"{store.experiment}: {task.key}")
     sections = []
     for experiment in experiments:
+        if experiment.name in out_of_reach:
+            told = "**Not run:** a data set was out of reach; set JOINTWISE_DATA to a folder that has it."
+            sections.append(Section(experiment.name, experiment.title, told, 0.0, _now()))
+            continue
         own = {
             task.key: records[store.experiment, task.key] for store, task in plan if store.experiment == experiment.name
         }
         sections.append(_section(experiment, own, folder))
     target = folder / "README.md"
     write_atomically(target, page(sections, command=command, quick=quick))
+    if out_of_reach:
+        raise DatasetError(
+            f"{target} is written, but without {' and '.join(out_of_reach)}: {next(iter(out_of_reach.values()))}"
+        )
     return target
 
 
-def _done(pending: Sequence[tuple[TaskStore, Task]], n_jobs: int) -> Iterator[tuple[TaskStore, Task, Record]]:
+def _done(
+    pending: Sequence[tuple[TaskStore, Task]], n_jobs: int
+) -> Iterator[tuple[TaskStore, Task, Record | DatasetError]]:
     """Tasks with their results, which are on the disk, as they come."""
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         results = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")(
@@ -142,15 +160,22 @@ def _done(pending: Sequence[tuple[TaskStore, Task]], n_jobs: int) -> Iterator[tu
             yield *pending[i], record
 
 
-def _do(i: int, store: TaskStore, task: Task, leader: int) -> tuple[int, Record]:
+def _do(i: int, store: TaskStore, task: Task, leader: int) -> tuple[int, Record | DatasetError]:
     """Run a task and keep its result at once, in the process that has it: nothing finished is lost on a way."""
     if os.getpid() != leader:
         _end_with(leader)
     start = time.perf_counter()
-    result = as_json(task.run())
-    record = Record(result, time.perf_counter() - start, datetime.now(UTC).isoformat(timespec="seconds"))
+    try:
+        result = as_json(task.run())
+    except DatasetError as error:  # others may need no data
+        return i, DatasetError(str(error))  # without what led to it, which cannot always be sent
+    record = Record(result, time.perf_counter() - start, _now())
     store.save(task, record)
     return i, record
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @cache
