@@ -185,7 +185,7 @@ def _limited(name: str, counts: dict[Any, float]) -> dict[Any, float]:
         raise InputError(
             f"Column {name!r} has {len(counts)} different values, more than the {MAX_BINS} that a "
             "categorical variable can have; drop it if it is an identifier, merge rare values, or convert it "
-            "to numbers."
+            f"to numbers and pass kinds={{{name!r}: 'continuous'}}."
         )
     return counts
 
