@@ -54,6 +54,11 @@ class Table:
     def __iter__(self) -> Iterator[Column]:
         return (self.read(position) for position in range(len(self.names)))
 
+    def select(self, positions: Sequence[int]) -> Table:
+        """Return some of the columns."""
+        names = tuple(self.names[n] for n in positions)
+        return Table(names, self.n_rows, self.container, tuple(self.columns[n] for n in positions))
+
     def rows(self, keep: AnyArray) -> Table:
         """Return the rows that a boolean mask or an array of row numbers picks."""
         chosen = np.flatnonzero(keep) if keep.dtype == bool else keep

@@ -9,7 +9,7 @@ from typing import Any
 from jointwise.marginals.sources.local import LocalSource, block_rows
 
 # Batches read ahead of the one at hand, and files opened ahead: enough to keep the reader busy, little in memory.
-READ_AHEAD, FILES_AHEAD = 4, 1
+READ_AHEAD, FILES_AHEAD = 2, 1
 
 
 def source(dataset: Any) -> LocalSource:

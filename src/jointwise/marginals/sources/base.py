@@ -102,10 +102,7 @@ def weighed(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:
     rest = [n for n in range(len(table.names)) if n != where]
     if not rest:
         raise InputError(f"The table has no column beside {column!r}, which `sample_weight` names.")
-    features = Table(
-        tuple(table.names[n] for n in rest), table.n_rows, table.container, tuple(table.columns[n] for n in rest)
-    )
-    return features, check_weights(found.values, table.n_rows)
+    return table.select(rest), check_weights(found.values, table.n_rows)
 
 
 def _weighed_profile(block: Any, column: str) -> Profile:

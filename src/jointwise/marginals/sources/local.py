@@ -26,7 +26,7 @@ from jointwise.variables import Schema
 # Codes that take more bytes than this go to a file, of which the system keeps in memory what it can.
 MEMORY_BYTES = 512 * 2**20
 # Cells of a block: many enough that its columns are long, few enough that some blocks at once take little memory.
-BLOCK_CELLS = 2_000_000
+BLOCK_CELLS = 5_000_000
 # Blocks that are worked on at once: they share the memory's bandwidth, so that more threads gain little.
 MOST_THREADS = 4
 
