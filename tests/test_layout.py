@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
         "variables", "tables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting",
         "selection", "estimators", "metrics", "relatives", "datasets", "plots",
     },
-    "cli": {"variables", "tables", "estimators", "joint", "plots", "experiments"},
+    "cli": {"variables", "tables", "marginals", "estimators", "joint", "plots", "experiments"},
 }  # fmt: skip
 
 # Third-party packages of each part beyond the standard library; numpy is everywhere.
