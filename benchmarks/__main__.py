@@ -10,6 +10,7 @@ from benchmarks import (
     counts,
     cpd3,
     gaps,
+    large,
     paper,
     recovery,
     relatives,
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "stages": stages.run,
     "counts": counts.run,
     "blocks": blocks.run,
+    "large": large.run,
 }
 
 
