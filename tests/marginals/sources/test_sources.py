@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from source_cases import GUISES, arrow, as_source, columns, guise, parts
 
-from jointwise import JUPAD, JUPADClassifier, JUPADImputer, PairwiseMarginals, Profile
+from jointwise import JUPAD, JUPADClassifier, JUPADImputer, PairwiseMarginals, Profile, engines
+from jointwise.estimators import _base
 from jointwise.exceptions import InputError, StorageError
+from jointwise.marginals import coding
 from jointwise.marginals.sources import LocalSource, find_source, local
 
 
@@ -143,6 +145,31 @@ def test_a_relation_that_cannot_be_read_is_one_sentence():
         JUPAD().fit(failing)
 
 
+def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
+    good, bad = tmp_path / "0.parquet", tmp_path / "1.parquet"
+    pq.write_table(arrow(), good)
+    whole = good.read_bytes()
+    middle = len(whole) // 3
+    bad.write_bytes(whole[:middle] + b"\xff" * 2000 + whole[middle + 2000 :])
+    with pytest.raises(InputError, match="The Arrow dataset could not be read"):
+        JUPAD().fit(ds.dataset([good, bad]))
+    bad.write_bytes(b"not parquet")
+    with pytest.raises(InputError, match="The lazy frame could not be read"):
+        JUPAD().fit(pl.scan_parquet([good, bad]))
+    with pytest.raises(InputError, match="The lazy frame could not be read"):
+        JUPAD().fit(pl.LazyFrame({"a": [1.0]}).select("b"))
+
+
+def test_compiled_coding_and_counting_change_nothing(data, monkeypatch):
+    expected = Profile.of(arrow())
+    schema = expected.schema()
+    axes = expected.axes(schema, 32)
+    plain = PairwiseMarginals.of(arrow(), schema, axes)
+    for module in (coding, engines):
+        monkeypatch.setattr(module, "COMPILED_TABLE_CELLS", 0)
+    assert counts(as_source(data), schema, axes) == plain
+
+
 # ---- tables as they come
 
 
@@ -235,6 +262,15 @@ def test_too_many_categories_end_the_first_pass(monkeypatch):
     assert len(met) < 15, "and the rest is not read"
 
 
+def test_too_many_declared_categories_name_the_column(monkeypatch):
+    from jointwise.marginals import column
+
+    monkeypatch.setattr(column, "MAX_BINS", 3)
+    declared = pl.DataFrame({"name": pl.Series(["a", "b"], dtype=pl.Enum(["a", "b", "c", "d"])), "x": [1.5, 2.5]})
+    with pytest.raises(InputError, match="Column 'name' has 4 different values"):
+        JUPAD().fit(declared.lazy())
+
+
 # ---- weights, classes, scores
 
 
@@ -288,6 +324,22 @@ def test_codes_in_a_file_give_the_same_model(tmp_path, monkeypatch, whole):
     model = fitted(guise("blocks", arrow(), tmp_path), scratch_dir=scratch)
     assert same_model(model.density_.mixture, whole.density_.mixture)
     assert not list(scratch.iterdir())
+
+
+def test_passes_of_em_over_the_file_are_those_over_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(_base, "CANONICAL_ROWS", 0)  # equal rows are not gathered in memory first
+    table = arrow(10_000).append_column("w", pa.array(np.linspace(0.0, 2.0, 10_000)))
+    few = {"n_components": 2, "random_state": 0, "max_iter": 3}
+    source = guise("blocks", table, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for weights in (None, "w"):
+            memory = JUPAD(**few).fit(source, sample_weight=weights)
+            with monkeypatch.context() as patch:
+                patch.setattr(local, "MEMORY_BYTES", 5)
+                assert same_model(
+                    JUPAD(**few).fit(source, sample_weight=weights).density_.mixture, memory.density_.mixture
+                )
 
 
 def test_nothing_is_left_after_an_error(tmp_path, monkeypatch):

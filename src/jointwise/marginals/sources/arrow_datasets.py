@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from jointwise.marginals.sources.local import LocalSource, block_rows
+from jointwise.marginals.sources.local import LocalSource, block_rows, reading
 
 # Batches read ahead of the one at hand, and files opened ahead: enough to keep the reader busy, little in memory.
 READ_AHEAD, FILES_AHEAD = 2, 1
@@ -14,7 +14,14 @@ READ_AHEAD, FILES_AHEAD = 2, 1
 
 def source(dataset: Any) -> LocalSource:
     """Return the rows of a `pyarrow.dataset.Dataset`."""
-    return LocalSource(partial(dataset_blocks, dataset), "pyarrow")
+    return LocalSource(partial(_blocks, dataset), "pyarrow")
+
+
+def _blocks(dataset: Any) -> Iterator[Any]:
+    from pyarrow import ArrowException
+
+    with reading("The Arrow dataset", ArrowException, OSError):
+        yield from dataset_blocks(dataset)
 
 
 def dataset_blocks(dataset: Any, columns: list[str] | None = None) -> Iterator[Any]:

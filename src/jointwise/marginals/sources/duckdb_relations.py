@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from jointwise.exceptions import InputError, MissingDependencyError
+from jointwise.exceptions import MissingDependencyError
 from jointwise.marginals.sources.arrow_datasets import gathered
-from jointwise.marginals.sources.local import LocalSource, block_rows
+from jointwise.marginals.sources.local import LocalSource, block_rows, reading
 
 
 def source(relation: Any) -> LocalSource:
@@ -30,13 +30,10 @@ def source(relation: Any) -> LocalSource:
 def _blocks(relation: Any) -> Iterator[Any]:
     import duckdb
 
-    try:
+    with reading("The DuckDB relation", duckdb.Error, OSError):
         n_rows = block_rows(len(relation.columns))
-        # a relation keeps the result of a query that was run, read or not: another one over it begins anew
+        # a relation may keep the result of a query that was run, read or not: another one over it begins anew
         fresh = relation.project("*")
         read = fresh.to_arrow_reader if hasattr(fresh, "to_arrow_reader") else fresh.fetch_record_batch
         with read(n_rows) as reader:
             yield from gathered(reader, n_rows)
-    except (duckdb.Error, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"The DuckDB relation could not be read: {reason}.") from error

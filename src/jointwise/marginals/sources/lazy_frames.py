@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from jointwise.exceptions import MissingDependencyError
-from jointwise.marginals.sources.local import LocalSource, block_rows
+from jointwise.marginals.sources.local import LocalSource, block_rows, reading
 
 
 def source(frame: Any) -> LocalSource:
@@ -20,6 +20,9 @@ def source(frame: Any) -> LocalSource:
 
 
 def _batches(frame: Any) -> Iterator[Any]:
-    n_rows = block_rows(len(frame.collect_schema()))
-    # the order is kept, so that a query gives the same fit each time
-    return iter(frame.collect_batches(chunk_size=n_rows, maintain_order=True, lazy=True, engine="streaming"))
+    from polars.exceptions import PolarsError
+
+    with reading("The lazy frame", PolarsError, OSError):
+        n_rows = block_rows(len(frame.collect_schema()))
+        # the order is kept, so that a query gives the same fit each time
+        yield from frame.collect_batches(chunk_size=n_rows, maintain_order=True, lazy=True, engine="streaming")

@@ -27,6 +27,8 @@ from jointwise.variables import Schema
 MEMORY_BYTES = 512 * 2**20
 # Cells of a block: many enough that its columns are long, few enough that some blocks at once take little memory.
 BLOCK_CELLS = 5_000_000
+# Rows of a block of few columns: its text may all be different, and is then refused before it takes much memory.
+BLOCK_ROWS = 500_000
 # Blocks that are worked on at once: they share the memory's bandwidth, so that more threads gain little.
 MOST_THREADS = 4
 
@@ -35,7 +37,17 @@ ResultT = TypeVar("ResultT")
 
 def block_rows(n_columns: int) -> int:
     """Number of rows of a block of so many columns."""
-    return max(BLOCK_CELLS // max(n_columns, 1), 1)
+    return min(max(BLOCK_CELLS // max(n_columns, 1), 1), BLOCK_ROWS)
+
+
+@contextmanager
+def reading(what: str, *errors: type[Exception]) -> Iterator[None]:
+    """Context in which errors of the package that reads become one sentence."""
+    try:
+        yield
+    except errors as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(f"{what} could not be read: {reason}.") from error
 
 
 class LocalSource(Source):
