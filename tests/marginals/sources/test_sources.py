@@ -1,6 +1,7 @@
 """Every source of rows gives the same profile, axes, counts and model, bit for bit."""
 
 import errno
+import sys
 import warnings
 
 import numpy as np
@@ -15,7 +16,7 @@ from source_cases import GUISES, arrow, as_source, columns, guise, parts
 
 from jointwise import JUPAD, JUPADClassifier, JUPADImputer, PairwiseMarginals, Profile, engines
 from jointwise.estimators import _base
-from jointwise.exceptions import InputError, StorageError
+from jointwise.exceptions import InputError, MissingDependencyError, StorageError
 from jointwise.marginals import coding
 from jointwise.marginals.sources import LocalSource, find_source, local
 
@@ -143,6 +144,16 @@ def test_a_relation_that_cannot_be_read_is_one_sentence():
     failing = duckdb.connect().sql("select case when range = 9 then error('broken') else 1.5 end as a from range(10)")
     with pytest.raises(InputError, match="broken"):
         JUPAD().fit(failing)
+
+
+def test_packages_that_are_missing_or_old_are_asked_for(monkeypatch):
+    relation = type("DuckDBPyRelation", (), {"__module__": "duckdb"})()
+    old = type("LazyFrame", (), {"__module__": "polars.lazyframe.frame"})()
+    with pytest.raises(MissingDependencyError, match=r"polars 1\.34 or later"):
+        JUPAD().fit(old)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingDependencyError, match=r'pip install "jointwise\[duckdb\]"'):
+        JUPAD().fit(relation)
 
 
 def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
