@@ -41,7 +41,7 @@ N_CONTINUOUS, CATEGORIES, RANK = 6, (2, 5, 12, 30), 8
 # Cells of the grid by which DuckDB finds bins.
 GRID = 1024
 # More rows than this are not grouped from the files again and again.
-VIEW_ROWS = 5_000_000
+VIEW_ROWS = 2_000_000
 
 
 class Law:

@@ -25,4 +25,4 @@ def _batches(frame: Any) -> Iterator[Any]:
     with reading("The lazy frame", PolarsError, OSError):
         n_rows = block_rows(len(frame.collect_schema()))
         # the order is kept, so that a query gives the same fit each time
-        yield from frame.collect_batches(chunk_size=n_rows, maintain_order=True, lazy=True, engine="streaming")
+        yield from frame.collect_batches(chunk_size=n_rows, maintain_order=True, engine="streaming")
