@@ -28,11 +28,12 @@ ALLOWED: dict[str, set[str]] = {
     "joint": {"variables", "tables", "families", "dictionary"},
     "fitting": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "joint"},
     "learning": {"axes", "families", "dictionary", "solvers"},
-    "likelihood": {"dictionary", "marginals", "solvers", "joint", "fitting", "learning"},
+    "checkpoint": {"axes", "dictionary", "marginals", "solvers", "joint", "learning"},
+    "likelihood": {"dictionary", "marginals", "solvers", "joint", "fitting", "learning", "checkpoint"},
     "selection": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "learning", "likelihood"},
     "estimators": {
         "variables", "tables", "axes", "dictionary", "marginals", "solvers", "joint", "fitting", "likelihood",
-        "selection", "engines",
+        "selection", "engines", "checkpoint",
     },
     "metrics": {"variables", "dictionary", "joint"},
     "relatives": {

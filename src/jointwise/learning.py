@@ -11,7 +11,7 @@ start, so that it changes where rows ask for it and not to follow noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,7 +57,15 @@ class Learned:
     history: tuple[float, ...] = ()
 
 
-def learn_atoms(start: Learned, axes: Sequence[Axis], *, tol: float = 1e-4, max_moves: int = MOST_MOVES) -> Learned:
+def learn_atoms(
+    start: Learned,
+    axes: Sequence[Axis],
+    *,
+    tol: float = 1e-4,
+    max_moves: int = MOST_MOVES,
+    held: Sequence[FloatArray] | None = None,
+    on_round: Callable[[Learned], None] | None = None,
+) -> Learned:
     """Move atoms and refit factors in turn until a round gains no more than ``tol`` nats per row.
 
     Only families with a location and a scale are moved; all others stay as they are.
@@ -65,31 +73,51 @@ def learn_atoms(start: Learned, axes: Sequence[Axis], *, tol: float = 1e-4, max_
     Parameters
     ----------
     start : Learned
-        Atoms in their places, and factors fitted to them.
+        Atoms in their places, and factors fitted to them; or what `on_round` was told, to go on from there.
     axes : sequence of Axis
         The bins of the problem's rows.
     tol : float
     max_moves : int
+    held : sequence of arrays of shape (n_bins, n_atoms), optional
+        Masses of the atoms where the prior holds them; by default those of `start`.
+    on_round : callable, optional
+        Called with what is learned after every round.
     """
-    atoms, problem, factors = start.dictionaries, start.problem, start.factors
-    held = problem.masses
-    history: list[float] = []
-    for move in range(max_moves + 1):
-        factors = solve(PosteriorEM(factors, tol=0.0), problem, max_steps=STEPS_PER_MOVE).value
-        point = np.vstack([factors.weights, *factors.coefficients])
-        conditionals, found = problem.posterior(point)
-        history.append(_objective(problem, point, found, held))
-        if move == max_moves or (move > 0 and history[-2] - history[-1] <= tol):
-            break
-        quotient = found.counts / conditionals
-        atoms = tuple(
-            moved(d, axis, masses * (quotient[bins] @ b.T) + HOLD_ROWS * place)
-            for d, axis, masses, bins, b, place in zip(
-                atoms, axes, problem.masses, problem.bin_slices, factors.coefficients, held, strict=True
-            )
+    held = start.problem.masses if held is None else held
+    learned = start
+    while not _is_settled(learned.history, tol, max_moves):
+        learned = _round(learned, axes, held, tol, max_moves)
+        if on_round is not None:
+            on_round(learned)
+    return learned
+
+
+def _is_settled(history: Sequence[float], tol: float, max_moves: int) -> bool:
+    return len(history) > max_moves or (len(history) > 1 and history[-2] - history[-1] <= tol)
+
+
+def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[FloatArray], tol: float, max_moves: int) -> Learned:
+    """Refit the factors, then move the atoms unless all is settled."""
+    problem = learned.problem
+    factors = solve(PosteriorEM(learned.factors, tol=0.0), problem, max_steps=STEPS_PER_MOVE).value
+    point = np.vstack([factors.weights, *factors.coefficients])
+    conditionals, found = problem.posterior(point)
+    history = (*learned.history, _objective(problem, point, found, held))
+    if _is_settled(history, tol, max_moves):
+        return replace(learned, factors=factors, history=history)
+    quotient = found.counts / conditionals
+    atoms = tuple(
+        moved(d, axis, masses * (quotient[bins] @ b.T) + HOLD_ROWS * place)
+        for d, axis, masses, bins, b, place in zip(
+            learned.dictionaries, axes, problem.masses, problem.bin_slices, factors.coefficients, held, strict=True
         )
-        problem = replace(problem, masses=tuple(d.masses(axis) for d, axis in zip(atoms, axes, strict=True)))
-    return Learned(atoms, problem, factors, tuple(history))
+    )
+    return Learned(atoms, with_atoms(problem, atoms, axes), factors, history)
+
+
+def with_atoms(problem: LikelihoodProblem, atoms: Sequence[Dictionary], axes: Sequence[Axis]) -> LikelihoodProblem:
+    """Return the problem with other atoms in the place of its own."""
+    return replace(problem, masses=tuple(d.masses(axis) for d, axis in zip(atoms, axes, strict=True)))
 
 
 def moved(dictionary: Dictionary, axis: Axis, shares: FloatArray) -> Dictionary:

@@ -16,6 +16,7 @@ import numpy as np
 
 from jointwise._checks import check_integer, check_real
 from jointwise._typing import FloatArray
+from jointwise.checkpoint import Checkpoint, ModelRecord, factors_at
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.fitting import Fit
@@ -102,6 +103,7 @@ def fit_likelihood(
     settings: LikelihoodSettings,
     rng: np.random.Generator,
     callback: Callable[[int, float], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Fit:
     """Joint density of coded rows, the mode of the posterior or the average of several.
 
@@ -114,14 +116,18 @@ def fit_likelihood(
     rng : numpy.random.Generator
     callback : callable, optional
         Called with the steps taken and the objective, at every step of the last run of each model.
+    checkpoint : Checkpoint, optional
+        Where the fit notes how far it has come, and from where it goes on.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    checkpoint = checkpoint or Checkpoint()
     fitted: list[Learned] = []
     stages: dict[str, Solution[Factors]] = {}
     for model, dictionaries in enumerate(models):
+        record = ModelRecord(checkpoint, f"model {model + 1}")
         try:
-            learned, solution = _fit_model(rows, dictionaries, settings, len(models), rng, callback)
+            learned, solution = _fit_model(rows, dictionaries, settings, len(models), rng, callback, record)
         except KeyboardInterrupt:
             if not (settings.keep_on_interrupt and stages):
                 raise
@@ -145,6 +151,7 @@ def _fit_model(
     n_models: int,
     rng: np.random.Generator,
     callback: Callable[[int, float], None] | None,
+    record: ModelRecord,
 ) -> tuple[Learned, Solution[Factors] | None]:
     """One of ``n_models`` models and how its last run went; None where components have nothing to tell apart."""
     problem = likelihood_problem(rows, dictionaries, settings.beta)
@@ -152,18 +159,29 @@ def _fit_model(
         independence = Factors(np.ones(1), tuple(m[:, None] for m in problem.margins))
         return Learned(tuple(dictionaries), problem, independence), None
     tol = settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
-    start = best_start(rows, problem, settings, settings.starts_of_each(n_models), rng)
+    reached = record.reached(problem, settings.n_components)
+    start = (
+        best_start(rows, problem, settings, settings.starts_of_each(n_models), rng)
+        if reached is None
+        else factors_at(reached.state.point, problem)
+    )
     solution = solve(
         PosteriorEM(start, tol=tol),
         problem,
         max_steps=settings.max_iter,
         callback=callback,
         keep_on_interrupt=settings.keep_on_interrupt,
+        resume=reached,
+        on_state=record.on_state,
     )
+    record.flush()
     learned = Learned(tuple(dictionaries), problem, solution.value)
     if settings.learn_dictionary and solution.status is not Status.INTERRUPTED:
         try:
-            learned = learn_atoms(learned, rows.axes, tol=tol)
+            learned = learn_atoms(
+                record.learned(learned, rows.axes), rows.axes, tol=tol, held=problem.masses, on_round=record.on_round
+            )
+            record.flush()
         except KeyboardInterrupt:
             if not settings.keep_on_interrupt:
                 raise

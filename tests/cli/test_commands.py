@@ -435,3 +435,15 @@ def test_the_commands_of_the_readme_work(tmp_path, monkeypatch):
     assert {"people.jw", "drawn.csv", "filled.csv", "jobs.csv", "pair.png"} <= {
         path.name for path in tmp_path.iterdir()
     }
+
+
+def test_a_fit_goes_on_from_its_checkpoint_and_removes_it(table, model, tmp_path, monkeypatch):
+    out, path = tmp_path / "m.jw", tmp_path / "fit.checkpoint"
+    with monkeypatch.context() as patched:
+        patched.setattr("jointwise.likelihood.solve", lambda *args, **options: 1 / 0)  # after the choice
+        run("--debug", "fit", table, "-o", out, "--rank", 3, "--checkpoint", path, code=1)
+    assert path.exists()
+    assert "another fit" in run("fit", table, "-o", out, "--rank", 2, "--checkpoint", path, code=1).stderr
+    run("fit", table, "-o", out, "--rank", 3, "--checkpoint", path)
+    assert out.read_bytes() == Path(model).read_bytes()
+    assert not path.exists()

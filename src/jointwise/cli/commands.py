@@ -64,6 +64,7 @@ def fit(
     rank: Annotated[int | None, typer.Option(min=1, help="Components; else by held-out likelihood.")] = None,
     missing: Missing = None,
     seed: Seed = 0,
+    checkpoint: Annotated[str | None, typer.Option(help="File from which a fit that was stopped goes on.")] = None,
 ) -> None:
     """Learn the joint density of a table and write it to a file.
 
@@ -72,7 +73,7 @@ def fit(
     Example: jointwise fit years/*.parquet -o years.jw
     """
     check_place(output)
-    settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed)
+    settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed, checkpoint)
     file = open_tables(data, missing or ())
     say_doubts(file, settings.drop)
     model = fit_table(file, settings)

@@ -37,6 +37,8 @@ class FitSettings:
     rank : int, optional
         Number of components; chosen by held-out likelihood if None.
     seed : int
+    checkpoint : str, optional
+        File from which a fit that was stopped goes on.
     """
 
     target: str | None = None
@@ -44,6 +46,7 @@ class FitSettings:
     drop: Sequence[str] = ()
     rank: int | None = None
     seed: int = 0
+    checkpoint: str | None = None
 
 
 def load_model(path: str, missing: Sequence[str] = (), settings: FitSettings | None = None) -> JointDensity:
@@ -122,7 +125,13 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
             first += table.n_rows
             yield table if fold is None else table.rows(number % fold[1] != fold[0])
 
-    model = JUPAD(settings.rank or "auto", kinds=kinds, random_state=settings.seed, verbose=is_watched())
+    model = JUPAD(
+        settings.rank or "auto",
+        kinds=kinds,
+        random_state=settings.seed,
+        verbose=is_watched(),
+        checkpoint=settings.checkpoint,
+    )
     return model.fit_blocks(blocks)
 
 

@@ -17,6 +17,7 @@ from jointwise._checks import check_choice, check_integer, check_weights
 from jointwise._progress import progress
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
+from jointwise.checkpoint import Checkpoint, check_checkpoint, parameter_marks, table_marks
 from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
 from jointwise.estimators._summary import FitNotes, summary_text
@@ -26,7 +27,15 @@ from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
 from jointwise.marginals.sources import Source, find_source
-from jointwise.selection import RANKS, STRENGTHS, Choice, choose_dictionaries, choose_model
+from jointwise.selection import (
+    RANKS,
+    STRENGTHS,
+    Choice,
+    choose_dictionaries,
+    choose_model,
+    scores_from_dict,
+    scores_to_dict,
+)
 from jointwise.solvers import Status
 from jointwise.tables import Table, encode
 from jointwise.variables import Schema
@@ -39,6 +48,11 @@ DEFAULT_PAIRWISE_RANK = 10
 MODELS = ((10_000, 5), (50_000, 3))
 # Up to here rows are put in order first (a second for a million), so that a fit does not depend on their order.
 CANONICAL_ROWS = 1_000_000
+# Parameters on which a fit from rows depends, once its rows are coded.
+MARKING = (
+    "n_components", "beta", "n_models", "dictionaries", "learn_dictionary", "n_init", "max_iter", "tol", "device",
+    "random_state",
+)  # fmt: skip
 # Pair counts grow with the square of all columns' bins: so many take half a gigabyte.
 MOST_BINS_OF_ALL = 8192
 
@@ -83,6 +97,7 @@ class JointEstimator(TableEstimator):
         tol: float = 1e-4,
         device: Literal["cpu", "cuda"] = "cpu",
         scratch_dir: str | Path | None = None,
+        checkpoint: str | Path | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: bool = False,
         on_interrupt: Literal["raise", "keep"] = "raise",
@@ -102,6 +117,7 @@ class JointEstimator(TableEstimator):
         self.tol = tol
         self.device = device
         self.scratch_dir = scratch_dir
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
         self.on_interrupt = on_interrupt
@@ -175,6 +191,8 @@ class JointEstimator(TableEstimator):
         if not isinstance(self.learn_dictionary, bool) and self.learn_dictionary != "auto":
             raise InputError(f'`learn_dictionary` must be True, False or "auto"; got {self.learn_dictionary!r}.')
         self._given_dictionaries()
+        if self.polish and self.checkpoint is not None:
+            check_checkpoint(self.checkpoint)
         self._likelihood_settings() if self.polish else self._pairwise_settings()
 
     def _pairwise_settings(self) -> PairwiseSettings:
@@ -216,17 +234,19 @@ class JointEstimator(TableEstimator):
             rows = rows.canonical()
         rows = rows.on(self.device)
         rng = generator(self.random_state)
-        with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
-            choice = choose_model(
-                rows,
-                self._given_dictionaries(),
-                rng,
-                n_models=self._n_models(rows),
-                ranks=RANKS if self.n_components == "auto" else (self.n_components,),
-                strengths=STRENGTHS if self.beta == "auto" else (self.beta,),
-                learn_dictionary=self.learn_dictionary,
-            )
-            fit = fit_likelihood(rows, choice.models, self._likelihood_settings(choice), rng, callback)
+        checkpoint = self._open_checkpoint(rows, rng)
+        try:
+            with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
+                choice = self._choose(rows, rng, checkpoint)
+                settings = self._likelihood_settings(choice)
+                fit = fit_likelihood(rows, choice.models, settings, rng, callback, checkpoint)
+        except KeyboardInterrupt:
+            checkpoint.flush()
+            raise
+        if any(stage.status is Status.INTERRUPTED for stage in fit.final):
+            checkpoint.flush()
+        else:
+            checkpoint.remove()
         self.beta_ = choice.beta
         self._notes = FitNotes(
             "likelihood of the rows",
@@ -241,6 +261,37 @@ class JointEstimator(TableEstimator):
             beta=choice.beta,
         )
         self._keep(fit)
+
+    def _open_checkpoint(self, rows: Rows, rng: np.random.Generator) -> Checkpoint:
+        if self.checkpoint is None:
+            return Checkpoint()
+        parameters = parameter_marks({name: getattr(self, name) for name in MARKING})
+        return Checkpoint(Path(self.checkpoint), {"parameters": parameters, "table": table_marks(rows)}, rng)
+
+    def _choose(self, rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> Choice:
+        """Return what to fit: what the checkpoint holds, else what held-out rows prefer."""
+        n_models = self._n_models(rows)
+        ranks = RANKS if self.n_components == "auto" else (self.n_components,)
+        strengths = STRENGTHS if self.beta == "auto" else (self.beta,)
+        kept = checkpoint.find(
+            "choice", lambda data: Choice.from_dict(data, rows.axes, n_models, ranks=ranks, strengths=strengths)
+        )
+        if kept is not None:
+            return kept
+        choice = choose_model(
+            rows,
+            self._given_dictionaries(),
+            rng,
+            n_models=n_models,
+            ranks=ranks,
+            strengths=strengths,
+            learn_dictionary=self.learn_dictionary,
+            scores=checkpoint.find("search", scores_from_dict),
+            on_score=lambda scores: checkpoint.keep("search", scores_to_dict(scores), draws_again=True),
+        )
+        checkpoint.keep("choice", choice.to_dict())
+        checkpoint.flush()
+        return choice
 
     def _fit_marginals(self, marginals: PairwiseMarginals) -> None:
         settings, rng = self._pairwise_settings(), generator(self.random_state)

@@ -66,6 +66,12 @@ class JUPAD(DensityMixin, JointEstimator):
     scratch_dir : str or Path, optional
         Folder for the codes of tables that are not in memory, one or two bytes a cell, where they would take more
         than 512 MiB; the system's folder for temporary files by default. The file ends with the fit.
+    checkpoint : str or Path, optional
+        File to which the fit writes where it stands, in one step every few seconds. The same fit of the same table
+        goes on from there after a stop, repeats the steps since at most, and ends with the same model: to the bit, on
+        the CPU and with as many threads. Without a seed it goes on with the one drawn at first. At its end, if not
+        interrupted, the file is removed. A file of another fit is refused and left as it is. Not used for pairs,
+        which are fitted in a moment.
     random_state : int, RandomState or None
         Deals counts to cross-validation folds and draws the starts.
     verbose : bool

@@ -2,7 +2,7 @@ r"""One file per density: a checked header, JSON, plain arrays. Nothing in it is
 
 Layout, all numbers little-endian::
 
-    bytes 0-9     b"JOINTWISE\n"
+    bytes 0-9     b"JOINTWISE\n", or what other contents begin with
     uint32        format version
     uint64        length of the JSON text in bytes
     JSON          {"arrays": [shape, shape, ...], "content": {...}}; {"$array": i} stands for the i-th array, and
@@ -22,6 +22,7 @@ import os
 import secrets
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
 from reprlib import repr as short
@@ -33,7 +34,6 @@ from jointwise._typing import FloatArray
 from jointwise.exceptions import FileFormatError, InputError
 
 MAGIC = b"JOINTWISE\n"
-VERSION = 1
 # Far above any density of use (100 million numbers), far below what would hurt.
 MAX_BYTES = 1 << 30
 # The JSON text holds names and categories only; parsed it may take twenty times its length.
@@ -41,26 +41,66 @@ MAX_JSON = 1 << 24
 _PREFIX = struct.Struct("<10sIQ")
 _DIGEST = 32
 
+# What building something from a tree of the wrong make may raise.
+MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
+
 T = TypeVar("T")
 
 
-def write(path: Path, content: dict[str, Any]) -> None:
+@dataclass(frozen=True)
+class Form:
+    """What a file holds.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    magic : bytes
+        The ten bytes it begins with.
+    version : int
+    """
+
+    name: str
+    magic: bytes
+    version: int
+
+
+DENSITY = Form("density", MAGIC, 1)
+
+
+def write(path: Path, content: dict[str, Any], form: Form = DENSITY) -> None:
     """Write ``content``, a tree of dicts, lists, plain values and float arrays, to ``path`` in one step."""
-    arrays: list[FloatArray] = []
-    plain = _pull_arrays(content, arrays)
-    header = json.dumps({"arrays": [a.shape for a in arrays], "content": plain}, allow_nan=False).encode()
-    body = b"".join([_PREFIX.pack(MAGIC, VERSION, len(header)), header, *(a.astype("<f8").tobytes() for a in arrays)])
+    header, data = _encoded(content)
+    body = b"".join([_PREFIX.pack(form.magic, form.version, len(header)), header, *data])
     if len(header) > MAX_JSON or len(body) + _DIGEST > MAX_BYTES:
         raise InputError(
-            f"The density takes {len(body):,} bytes with {len(header):,} for names and categories; a file may take "
+            f"The {form.name} takes {len(body):,} bytes with {len(header):,} for names and categories; a file may take "
             f"at most {MAX_BYTES:,} with {MAX_JSON:,}."
         )
     _replace(path, body + hashlib.sha256(body).digest())
 
 
-def read(path: Path, build: Callable[[dict[str, Any]], T]) -> T:
+def digest(content: dict[str, Any]) -> str:
+    """Return the SHA-256 of such a tree, which tells it from others.
+
+    >>> digest({"a": np.zeros(2)}) == digest({"a": np.zeros(3)})
+    False
+    """
+    header, data = _encoded(content)
+    return hashlib.sha256(b"".join([header, *data])).hexdigest()
+
+
+def _encoded(content: dict[str, Any]) -> tuple[bytes, list[bytes]]:
+    """Return the JSON text, and the bytes of each array."""
+    arrays: list[FloatArray] = []
+    plain = _pull_arrays(content, arrays)
+    header = json.dumps({"arrays": [a.shape for a in arrays], "content": plain}, allow_nan=False).encode()
+    return header, [a.astype("<f8").tobytes() for a in arrays]
+
+
+def read(path: Path, build: Callable[[dict[str, Any]], T], form: Form = DENSITY) -> T:
     """Read the tree written to ``path`` and hand it to ``build``; whatever is wrong with it is one clear error."""
-    body = _verified_body(path)
+    body = _verified_body(path, form)
     try:
         start = _PREFIX.size + _json_length(body)
         header = json.loads(body[_PREFIX.size : start].decode())
@@ -71,33 +111,25 @@ def read(path: Path, build: Callable[[dict[str, Any]], T]) -> T:
         if next(arrays, None) is not None:
             raise FileFormatError("it has an array without a place")
         return build(content)
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise FileFormatError(f"{path} is not a valid jointwise density: {str(error).rstrip('.')}.") from error
+    except MALFORMED as error:
+        raise FileFormatError(f"{path} is not a valid jointwise {form.name}: {str(error).rstrip('.')}.") from error
 
 
-def _verified_body(path: Path) -> bytes:
+def _verified_body(path: Path, form: Form) -> bytes:
     """Return the file without its digest, its magic, version, size and digest checked, in that order."""
     with path.open("rb") as file:
         data = file.read(_PREFIX.size)
-        if len(data) < _PREFIX.size or not data.startswith(MAGIC):
-            raise FileFormatError(f"{path} is not a jointwise density: it does not begin as one.")
+        if len(data) < _PREFIX.size or not data.startswith(form.magic):
+            raise FileFormatError(f"{path} is not a jointwise {form.name}: it does not begin as one.")
         version = _PREFIX.unpack(data)[1]
-        if version != VERSION:
+        if version != form.version:
             raise FileFormatError(
-                f"{path} has format version {version}; this jointwise reads version {VERSION}. "
+                f"{path} has format version {version}; this jointwise reads version {form.version}. "
                 "Read it with the jointwise that wrote it, or a newer one."
             )
         size = os.fstat(file.fileno()).st_size
         if size > MAX_BYTES:
-            raise FileFormatError(f"{path} has {size:,} bytes; a jointwise density has at most {MAX_BYTES:,}.")
+            raise FileFormatError(f"{path} has {size:,} bytes; a jointwise {form.name} has at most {MAX_BYTES:,}.")
         data += file.read(max(size - len(data), 0))
     body, digest = data[:-_DIGEST], data[-_DIGEST:]
     if hashlib.sha256(body).digest() != digest:

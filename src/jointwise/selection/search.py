@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from reprlib import repr as short
+from typing import Any, Literal
 
 import numpy as np
 
+from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
+from jointwise.exceptions import FileFormatError
 from jointwise.learning import Learned, learn_atoms
 from jointwise.likelihood import held_out_gain, likelihood_problem
 from jointwise.marginals.coded import CodedRows, Rows
@@ -61,6 +64,65 @@ class Choice:
     held_out: float | None = None
     independence: float | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain form; a dictionary that several models share is written once."""
+        distinct = list({id(d): d for model in self.models for d in model}.values())
+        number = {id(d): i for i, d in enumerate(distinct)}
+        return {
+            "dictionaries": [d.to_dict() for d in distinct],
+            "models": [[number[id(d)] for d in model] for model in self.models],
+            "n_components": int(self.n_components),
+            "beta": float(self.beta),
+            "learn_dictionary": bool(self.learn_dictionary),
+            "held_out": None if self.held_out is None else float(self.held_out),
+            "independence": None if self.independence is None else float(self.independence),
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        axes: Sequence[Axis],
+        n_models: int,
+        *,
+        ranks: Sequence[int],
+        strengths: Sequence[float],
+    ) -> Choice:
+        """Read what `to_dict` wrote, and check that it is a choice that `choose_model` could have made."""
+        distinct = [Dictionary.from_dict(d) for d in data["dictionaries"]]
+        models = tuple(tuple(distinct[number] for number in model) for model in data["models"])
+        if len(models) != n_models:
+            raise FileFormatError(f"it must choose {n_models} models, not {len(models)}")
+        for model in models:
+            for dictionary, axis in zip(model, axes, strict=True):
+                dictionary.masses(axis)
+        n_components, beta = data["n_components"], float(data["beta"])
+        if type(n_components) is not int or not 1 <= n_components <= max(ranks) or beta not in strengths:
+            raise FileFormatError(f"it cannot choose {short(n_components)} components and beta={short(beta)}")
+        held_out, independence = (None if (v := data[k]) is None else float(v) for k in ("held_out", "independence"))
+        return cls(models, n_components, beta, data["learn_dictionary"] is True, held_out, independence)
+
+
+# Held-out scores by set of dictionaries, number of components, strength of the prior and whether atoms are learned.
+Scores = dict[tuple[int, int, float, bool], float]
+
+
+def scores_to_dict(scores: Scores) -> dict[str, Any]:
+    """Return a plain form of scores."""
+    return {"scores": [[*map(float, key), float(score)] for key, score in scores.items()]}
+
+
+def scores_from_dict(data: Mapping[str, Any]) -> Scores:
+    """Read what `scores_to_dict` wrote.
+
+    >>> scores_from_dict(scores_to_dict({(0, 8, 3.0, False): -1.5}))
+    {(0, 8, 3.0, False): -1.5}
+    """
+    return {
+        (int(option), int(rank), float(strength), bool(learn)): float(score)
+        for option, rank, strength, learn, score in data["scores"]
+    }
+
 
 def choose_model(
     rows: Rows,
@@ -71,6 +133,8 @@ def choose_model(
     ranks: Sequence[int] = RANKS,
     strengths: Sequence[float] = STRENGTHS,
     learn_dictionary: bool | Literal["auto"] = "auto",
+    scores: Scores | None = None,
+    on_score: Callable[[Scores], None] | None = None,
 ) -> Choice:
     """Dictionaries, number of components and strength of the prior, by held-out likelihood of rows.
 
@@ -92,6 +156,10 @@ def choose_model(
         The ladders, rising; a single rung where the value is given.
     learn_dictionary : bool or "auto"
         "auto" is where held-out rows gain, of tables with at least `LARGE_TABLE`.
+    scores : dict, optional
+        Scores that are known from an earlier search which began with the same generator.
+    on_score : callable, optional
+        Called with all scores after each that was computed.
     """
     is_large = len(rows) >= LARGE_TABLE
     options = dictionary_options(rows, given, rng, n_models, families=is_large)
@@ -102,7 +170,11 @@ def choose_model(
     if not folds:  # one row
         return Choice(options[0], ranks[0], strengths[-1])
     seed = int(rng.integers(2**32))
-    searches = [_Search(folds, option[0], ranks, strengths, seed) for option in options]
+    scores = {} if scores is None else scores
+    searches = [
+        _Search(folds, option[0], ranks, strengths, seed, _Book(number, scores, on_score))
+        for number, option in enumerate(options)
+    ]
     score, rank, beta = searches[0].climb(FIRST_RANK, FIRST_STRENGTH)
     best = int(np.argmax([search.held_out(rank, beta) for search in searches]))
     if best > 0:
@@ -117,6 +189,23 @@ def choose_model(
     return Choice(options[best], rank, beta, learn, score, searches[best].independence)
 
 
+@dataclass(frozen=True)
+class _Book:
+    """The scores of one set of dictionaries, each computed at most once."""
+
+    option: int
+    scores: Scores
+    on_score: Callable[[Scores], None] | None
+
+    def score(self, rank: int, strength: float, learn: bool, compute: Callable[[], float]) -> float:
+        key = self.option, rank, strength, learn
+        if key not in self.scores:
+            self.scores[key] = compute()
+            if self.on_score is not None:
+                self.on_score(self.scores)
+        return self.scores[key]
+
+
 class _Search:
     """Held-out log-likelihood over numbers of components and strengths of the prior, each computed at most once."""
 
@@ -127,6 +216,7 @@ class _Search:
         ranks: Sequence[int],
         strengths: Sequence[float],
         seed: int,
+        book: _Book,
     ) -> None:
         self._dictionaries = tuple(dictionaries)
         self._folds = [(part, likelihood_problem(rest, dictionaries, 0.0)) for part, rest in folds]
@@ -135,7 +225,7 @@ class _Search:
         self._ranks = [rank for rank in ranks if rank <= most] or [min(ranks)]
         self._strengths = strengths
         self._seed = seed
-        self._scores: dict[tuple[int, float, bool], float] = {}
+        self._book = book
         self.independence = sum(_margins(part, problem) for part, problem in self._folds) / self._n_rows
 
     def climb(self, rank: int, strength: float) -> tuple[float, int, float]:
@@ -165,9 +255,7 @@ class _Search:
         """Mean log-likelihood of the bins of held-out rows, after short runs on the others."""
         if rank == 1:
             return self.independence
-        if (rank, strength, learn) not in self._scores:
-            self._scores[rank, strength, learn] = self._run(rank, strength, learn=learn)
-        return self._scores[rank, strength, learn]
+        return self._book.score(rank, strength, learn, lambda: self._run(rank, strength, learn=learn))
 
     def _run(self, rank: int, strength: float, *, learn: bool) -> float:
         total = 0.0

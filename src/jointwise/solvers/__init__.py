@@ -25,7 +25,7 @@ A `CharacteristicProblem` holds characteristic functions of triples, solved by `
 
 from jointwise.solvers.admm import SimplexADMM, Split
 from jointwise.solvers.alternating import AlternatingMirrorDescent
-from jointwise.solvers.base import Solution, Solver, Status, solve
+from jointwise.solvers.base import Reached, Solution, Solver, Status, solve
 from jointwise.solvers.characteristic import (
     CharacteristicALS,
     CharacteristicFactors,
@@ -76,6 +76,7 @@ __all__ = [
     "ProjectionEM",
     "ProjectionProblem",
     "ProjectionScoring",
+    "Reached",
     "SimplexADMM",
     "Solution",
     "Solver",

@@ -60,6 +60,22 @@ class Solution(Generic[ValueT]):
         return self.status is Status.CONVERGED
 
 
+@dataclass(frozen=True, eq=False)
+class Reached(Generic[StateT]):
+    """Where a run is.
+
+    Attributes
+    ----------
+    state
+        The last state with a finite objective.
+    history : tuple of float
+        The objective at the start and after every step.
+    """
+
+    state: StateT
+    history: tuple[float, ...]
+
+
 class Solver(ABC, Generic[ProblemT, StateT, ValueT]):
     """An immutable record of settings that knows how to improve a state of a problem step by step.
 
@@ -98,6 +114,8 @@ def solve(
     max_steps: int,
     callback: Callable[[int, float], None] | None = None,
     keep_on_interrupt: bool = False,
+    resume: Reached[StateT] | None = None,
+    on_state: Callable[[Reached[StateT]], None] | None = None,
 ) -> Solution[ValueT]:
     """Run a solver until its stopping rule is met, the steps are spent or the objective is not finite.
 
@@ -113,6 +131,10 @@ def solve(
         Called with the number of steps taken and the objective, at the start and after every step.
     keep_on_interrupt : bool
         Whether a keyboard interrupt after the start ends the run with the state reached, rather than being raised.
+    resume : Reached, optional
+        Where an earlier run of the same solver on the same problem was; this one goes on from there.
+    on_state : callable, optional
+        Called with where the run is, at the start and after every step.
 
     Returns
     -------
@@ -121,11 +143,16 @@ def solve(
     """
     if max_steps < 0:
         raise InputError(f"max_steps must be zero or more, not {max_steps}.")
-    state = solver.init(problem)
-    history = [solver.objective(state)]
+    if resume is None:
+        state = solver.init(problem)
+        history = [solver.objective(state)]
+    else:
+        state, history = resume.state, list(resume.history)
     status = Status.MAX_STEPS
     try:
         while True:
+            if on_state is not None:
+                on_state(Reached(state, tuple(history)))
             if callback is not None:
                 callback(len(history) - 1, history[-1])
             if not np.isfinite(history[-1]):
