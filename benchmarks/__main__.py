@@ -11,6 +11,7 @@ from benchmarks import (
     cpd3,
     gaps,
     gpu,
+    large,
     paper,
     recovery,
     relatives,
@@ -35,6 +36,7 @@ BENCHMARKS = {
     "stages": stages.run,
     "counts": counts.run,
     "blocks": blocks.run,
+    "large": large.run,
 }
 
 

@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
         "variables", "tables", "axes", "families", "dictionary", "marginals", "solvers", "joint", "fitting",
         "selection", "estimators", "metrics", "relatives", "datasets", "plots",
     },
-    "cli": {"variables", "tables", "estimators", "joint", "plots", "experiments"},
+    "cli": {"variables", "tables", "marginals", "estimators", "joint", "plots", "experiments"},
 }  # fmt: skip
 
 # Third-party packages of each part beyond the standard library; numpy is everywhere.
@@ -65,7 +65,7 @@ PACKAGES: dict[str, set[str]] = {
     "cli": {"typer"},
 }
 # Imported inside a function only, and only when asked for.
-OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich", "torch", "triton"}
+OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich", "torch", "triton", "duckdb"}
 # Modules that are themselves imported so, and import their package at the top.
 LAZY = {"engines/_cuda_kernel.py"}
 

@@ -122,6 +122,23 @@ def test_quantiles_beyond_the_limit_stay_in_their_group(monkeypatch):
         _ = grouped.values
 
 
+@given(st.lists(floats, min_size=1, max_size=80), st.integers(0, 16))
+@settings(deadline=None, max_examples=100)
+def test_error_of_a_quantile_is_within_its_group(values, sixteenths):
+    values, q = np.array(values) + 0.0, sixteenths / 16  # whole shares: others depend on how q * n is rounded
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ValueSketch, "LIMIT", 5)
+        sketch = ValueSketch.of(values)
+        found, true = sketch.quantile(q), np.quantile(values, q, method="inverted_cdf")
+        group = np.searchsorted(sketch.high, true)
+        assert sketch.low[group] <= found <= sketch.high[group]
+        inside = np.sum((values > sketch.low[group]) & (values < sketch.high[group]))
+        rank = max(q * len(values), 1)
+        assert np.sum(values < found) - inside <= rank <= np.sum(values <= found) + inside
+        if sketch.shift <= 52:
+            assert sketch.high[group] - sketch.low[group] <= abs(true) * 2.0 ** (sketch.shift - 52) + 1e-300
+
+
 def test_infinite_values_are_refused():
     with pytest.raises(InputError, match="finite"):
         ValueSketch.of([1.0, np.inf])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jointwise.cli.cells import CellCounts
 from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
 from jointwise.exceptions import InputError, MissingDependencyError
+from jointwise.marginals.sources.arrow_datasets import dataset_blocks
 
 
 class ArrowFile(TableFile):
@@ -78,6 +79,36 @@ class ArrowFile(TableFile):
 
     def _damaged(self, error: Exception) -> InputError:
         return InputError(f"{self.label} cannot be read as {self._kind}: {str(error).splitlines()[0].rstrip('.')}.")
+
+
+class DatasetFile(ArrowFile):
+    """Files that are one table, by pyarrow; a column that one of them lacks has gaps there."""
+
+    def __init__(self, paths: Sequence[Path], label: str, kind: str) -> None:
+        if kind == "stream":
+            raise InputError(f"{label}: of Arrow streams only one can be read; write them as Parquet or Feather files.")
+        self._paths = [str(path) for path in paths]
+        super().__init__(paths[0], label, kind)
+
+    def _schema_names(self) -> list[str]:
+        from pyarrow import dataset
+
+        kind = {"parquet": "parquet", "file": "ipc"}[self._kind]
+        try:
+            found = dataset.dataset(self._paths, format=kind, partitioning="hive")
+            schemas = [found.schema, *(fragment.physical_schema for fragment in found.get_fragments())]
+            schema = self._arrow.unify_schemas(schemas, promote_options="permissive")
+            self._dataset = found.replace_schema(schema)
+        except (self._arrow.ArrowException, UnicodeDecodeError, OSError) as error:
+            raise self._damaged(error) from None
+        return list(schema.names)
+
+    def _batches(self, most: int) -> Iterator[tuple[int, int, Any]]:
+        total, read = self._dataset.count_rows(), 0
+        for table in dataset_blocks(self._dataset, list(self.names)):
+            for batch in table.to_batches(most):
+                read += len(batch)
+                yield read - 1, total, batch
 
 
 def _pyarrow(label: str) -> Any:

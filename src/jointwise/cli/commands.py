@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from jointwise.cli import answers, screen
-from jointwise.cli.files import open_table
+from jointwise.cli.files import open_tables
 from jointwise.cli.language import bind, parse_conditions, parse_question
 from jointwise.cli.models import FitSettings, fit_table, load_model, plain_density, save_model, say_doubts
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
@@ -50,7 +50,10 @@ def checked_format(path: str, asked: str | None, *further: str) -> str:
 
 
 def fit(
-    data: Data,
+    data: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA...", help="CSV, JSON lines, Parquet or Arrow; several files or folders are one."),
+    ],
     output: Annotated[str, typer.Option("-o", "--output", metavar="MODEL", help="File for the model.")],
     target: Annotated[str | None, typer.Option(help="Column to classify by: categorical, and last.")] = None,
     kind: Annotated[
@@ -66,10 +69,12 @@ def fit(
     """Learn the joint density of a table and write it to a file.
 
     Example: jointwise fit people.csv -o people.jw --kind rooms=categorical --drop id
+
+    Example: jointwise fit years/*.parquet -o years.jw
     """
     check_place(output)
     settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed, checkpoint)
-    file = open_table(data, missing or ())
+    file = open_tables(data, missing or ())
     say_doubts(file, settings.drop)
     model = fit_table(file, settings)
     save_model(plain_density(model), output)

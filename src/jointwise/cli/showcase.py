@@ -136,7 +136,7 @@ def demo(
     with writing(table, "csv") as write:
         write(_people())
     _echo("fit", table, "-o", model)
-    commands.fit(table, model)
+    commands.fit([table], model)
     for question in ("P(job=engineer | income > 60)", "job | age in 20..30, sex=F", "income | job=nurse"):
         _echo("query", model, question)
         commands.query(model, question)

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from jointwise._checks import listed
 from jointwise.cli.cells import MISSING, CellCounts, cell_type, convert, json_type, shortened
 from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
 from jointwise.exceptions import InputError
@@ -181,3 +182,26 @@ class JsonFile(TextFile):
             return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.label}, line {number}: this is not JSON ({error}).") from None
+
+
+class ChainedFile(TextFile):
+    """Several files of the same columns, one after the other."""
+
+    def __init__(self, parts: Sequence[TextFile], label: str) -> None:
+        super().__init__(parts[0].path, label, frozenset())
+        self._parts = parts
+        self.names = parts[0].names
+        self.type_of = parts[0].type_of
+        for part in parts:
+            if set(part.names) != set(self.names):
+                raise InputError(
+                    f"Files of one table must have the same columns: {parts[0].label} has {listed(self.names)}, and "
+                    f"{part.label} has {listed(part.names)}."
+                )
+
+    def _rows(self) -> Iterator[Sequence[Any]]:
+        for number, part in enumerate(self._parts):
+            order = [part.names.index(name) for name in self.names]
+            for row in part._rows():  # noqa: SLF001  # of the same class
+                self.share = (number + part.share) / len(self._parts)
+                yield [row[n] for n in order]

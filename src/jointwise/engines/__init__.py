@@ -1,8 +1,9 @@
 """Engines: the passes over coded rows, arrays in and out.
 
 `subset_counts` counts any subsets of columns, such as triples, and `pair_counts` all pairs; both are one code in plain
-numpy, quick enough for millions of rows. The posterior-count pass of EM comes twice: `ReferenceEngine` is plain and
-needs no compiler, `compiled.CompiledEngine` is for large tables, and `posterior_engine` picks one.
+numpy, quick enough for small tables; large ones are coded, and their pairs counted, by `compiled_tables`. The
+posterior-count pass of EM comes twice: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is
+for large tables, and `posterior_engine` picks one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from jointwise.engines.base import PosteriorCounts, PosteriorEngine
 from jointwise.engines.reference import ReferenceEngine, Subset, subset_counts
 
 __all__ = [
+    "COMPILED_TABLE_CELLS",
     "PosteriorCounts",
     "PosteriorEngine",
     "ReferenceEngine",
@@ -26,6 +28,20 @@ __all__ = [
 
 # Cells of a table from which on compiled passes pay for loading the compiler (about a second once it has been used).
 COMPILED_CELLS = 50_000
+# The same for coding and counting, which take one pass and not hundreds.
+COMPILED_TABLE_CELLS = 500_000
+
+
+def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> AnyArray:
+    """Counts of all pairs of columns as `reference.pair_counts` tells them; compiled for large tables.
+
+    Sums of weights depend on the order in which they are added, so that they are left to one code.
+    """
+    if weights is not None or codes.size < COMPILED_TABLE_CELLS:
+        return reference.pair_counts(codes, n_bins, weights)
+    from jointwise.engines import compiled_tables
+
+    return compiled_tables.pair_counts(codes, n_bins)
 
 
 def pair_counts(

@@ -55,7 +55,7 @@ def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | N
     tables: dict[Subset, AnyArray] = {(n,): np.einsum("ii->i", counts[b, b]) for n, b in enumerate(blocks)}
     tables |= {(j, k): counts[blocks[j], blocks[k]] for j, k in combinations(range(len(blocks)), 2)}
     _add_rows(tables, codes, n_bins, weights)
-    _mirror(counts)
+    mirror(counts)
     return counts
 
 
@@ -124,7 +124,7 @@ def _add_block(
         tables[subset][...] += counted[(slice(-1),) * len(subset)]
 
 
-def _mirror(counts: AnyArray) -> None:
+def mirror(counts: AnyArray) -> None:
     """Copy what is above the diagonal below it."""
     for row in range(1, len(counts)):
         counts[row, :row] = counts[:row, row]

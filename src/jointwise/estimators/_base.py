@@ -65,6 +65,17 @@ def row_weights(sample_weight: Any, table: Table) -> FloatArray | None:
     return weights
 
 
+def _weighted(source: Source, sample_weight: Any) -> Source:
+    if sample_weight is None:
+        return source
+    if not isinstance(sample_weight, str):
+        raise InputError(
+            "sample_weight of a table that is read in blocks must be the name of one of its columns; got "
+            f"{type(sample_weight).__name__}. Add the weights to the table as a column."
+        )
+    return source.with_weights(sample_weight)
+
+
 class JointEstimator(TableEstimator):
     """Parameters and fit of every estimator that rests on a joint density; see :class:`jointwise.JUPAD`."""
 
@@ -116,16 +127,17 @@ class JointEstimator(TableEstimator):
 
         Parameters
         ----------
-        X : frame or array of shape (n_samples, n_features)
-            Numbers, categories, text, booleans or dates; gaps are welcome.
+        X : frame or array of shape (n_samples, n_features), or a table that is not in memory
+            Numbers, categories, text, booleans or dates; gaps are welcome. A `polars.LazyFrame`, a
+            `pyarrow.dataset.Dataset` or a DuckDB relation is read in blocks, twice.
         y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            How often each row counts.
+        sample_weight : array of shape (n_samples,) or str, optional
+            How often each row counts; of a table that is not in memory, the name of the column that tells.
         """
         self._check_parameters()
         source = find_source(X)
         if source is not None:
-            return self._fit_source(source)
+            return self._fit_source(_weighted(source, sample_weight))
         table = self._read(X, reset=True)
         weights = row_weights(sample_weight, table)
         schema, axes = self._axes(Profile.of(table, weights))

@@ -15,6 +15,7 @@ from jointwise.estimators._base import JointEstimator, row_weights
 from jointwise.exceptions import InputError
 from jointwise.joint.prediction import category_probabilities
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
+from jointwise.marginals.sources import find_source
 from jointwise.tables import encode
 from jointwise.variables import Kind, Schema, Variable
 
@@ -52,6 +53,11 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         """
+        if find_source(X) is not None:
+            raise InputError(
+                f"{type(self).__name__} takes tables in memory; got {type(X).__name__}. Read the table first, or fit "
+                "JUPAD with the class as one of its columns and ask its `density_` for the class of other rows."
+            )
         if y is None:
             raise InputError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self._check_parameters()

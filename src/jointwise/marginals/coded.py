@@ -12,11 +12,12 @@ import numpy as np
 
 from jointwise._checks import check_weights
 from jointwise._typing import CodeArray, FloatArray, IntArray
-from jointwise.axes import Axis, encode_rows
+from jointwise.axes import Axis
 from jointwise.engines import PosteriorEngine, posterior_engine
 from jointwise.exceptions import InputError
+from jointwise.marginals.coding import code_table
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.tables import encode, read_table
+from jointwise.tables import read_table
 from jointwise.variables import Schema
 
 # Rows whose bins are counted at once, so that counting takes no memory to speak of.
@@ -121,8 +122,7 @@ class CodedRows(Rows):
         """Code the rows of a table."""
         table = read_table(data)
         weights = check_weights(sample_weight, table.n_rows)
-        rows = encode(table, schema)
-        return cls(schema, tuple(axes), encode_rows(rows, axes), weights)
+        return cls(schema, tuple(axes), code_table(table, schema, axes), weights)
 
     def __len__(self) -> int:
         return len(self.codes)

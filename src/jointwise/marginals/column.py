@@ -153,6 +153,7 @@ class ColumnProfile:
         return self._categorical(tuple(convert(value) for value in self.sketch.values), ordered=ordered)
 
     def _categorical(self, categories: tuple[Any, ...], *, ordered: bool) -> Variable:
+        _check_number(self.name, len(categories))
         return Variable(
             self.name,
             Kind.CATEGORICAL,
@@ -181,13 +182,17 @@ class ColumnProfile:
 
 
 def _limited(name: str, counts: dict[Any, float]) -> dict[Any, float]:
-    if len(counts) > MAX_BINS:
-        raise InputError(
-            f"Column {name!r} has {len(counts)} different values, more than the {MAX_BINS} that a "
-            "categorical variable can have; drop it if it is an identifier, merge rare values, or convert it "
-            "to numbers."
-        )
+    _check_number(name, len(counts))
     return counts
+
+
+def _check_number(name: str, n_categories: int) -> None:
+    if n_categories > MAX_BINS:
+        raise InputError(
+            f"Column {name!r} has {n_categories} different values, more than the {MAX_BINS} that a "
+            "categorical variable can have; drop it if it is an identifier, merge rare values, or convert it "
+            f"to numbers and pass kinds={{{name!r}: 'continuous'}}."
+        )
 
 
 def _common_type(a: ColumnProfile, b: ColumnProfile) -> str:

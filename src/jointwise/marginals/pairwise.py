@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from jointwise._checks import check_weights, listed, read_only
-from jointwise.axes import Axis, encode_rows
+from jointwise.axes import Axis
 from jointwise.engines import pair_counts
 from jointwise.exceptions import FileFormatError, InputError
-from jointwise.tables import encode
+from jointwise.marginals.coding import code_table
 from jointwise.variables import Schema
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class PairwiseMarginals:
     def of(cls, data: Any, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None) -> PairwiseMarginals:
         """Return the counts of a table, with weights of its rows if any."""
         _check_memory(schema, axes)
-        return cls.from_codes(encode_rows(encode(data, schema), axes), schema, axes, sample_weight)
+        return cls.from_codes(code_table(data, schema, axes), schema, axes, sample_weight)
 
     @classmethod
     def from_codes(

@@ -29,6 +29,10 @@ class ValueSketch:
     that agree to a relative precision. Nothing in it depends on the order of the rows or on how they were
     split into sketches that were then added.
 
+    A quantile is found in the right group. Its error in rank is therefore at most the share of the rows that lie
+    strictly inside that group, at neither of its ends, and its error in value at most the group's width: less than
+    2**(shift - 52) of the value, for a shift of up to 52.
+
     Parameters
     ----------
     shift : int
@@ -101,15 +105,36 @@ class ValueSketch:
             return self if len(self.keys) else other
         shift = max(self.shift, other.shift)
         parts = (self._coarser(shift), other._coarser(shift))
-        order = np.argsort(np.concatenate([part.keys for part in parts]), kind="stable")
-        joined = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in _FIELDS}
-        both = ValueSketch(shift=shift, is_integral=self.is_integral and other.is_integral, **joined)
-        return _bounded(_grouped(both))
+        keys, *where = _merged_keys(parts[0].keys, parts[1].keys)
+        low, high = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
+        for part, at in zip(parts, where, strict=True):
+            low[at], high[at] = np.minimum(low[at], part.low), np.maximum(high[at], part.high)
+        kind = np.result_type(*(part.counts.dtype for part in parts))
+        counts, low_counts, high_counts = np.zeros((3, len(keys)), dtype=kind)
+        for part, at in zip(parts, where, strict=True):
+            counts[at] += part.counts
+            low_counts[at] += np.where(part.low == low[at], part.low_counts, 0)
+            high_counts[at] += np.where(part.high == high[at], part.high_counts, 0)
+        integral = self.is_integral and other.is_integral
+        return _bounded(ValueSketch(shift, keys, counts, low, low_counts, high, high_counts, is_integral=integral))
 
     def _coarser(self, shift: int) -> ValueSketch:
-        if shift == self.shift:
+        """Return the same rows in coarser groups: neighbours whose keys then agree become one."""
+        if shift == self.shift or not len(self.keys):
             return self
-        return _grouped(replace(self, shift=shift, keys=self.keys >> (shift - self.shift)))
+        keys = self.keys >> (shift - self.shift)
+        starts = np.concatenate([[0], 1 + np.flatnonzero(keys[1:] != keys[:-1])])
+        ends = np.append(starts[1:], len(keys)) - 1
+        return replace(
+            self,
+            shift=shift,
+            keys=keys[starts],
+            counts=np.add.reduceat(self.counts, starts),
+            low=self.low[starts],
+            low_counts=self.low_counts[starts],
+            high=self.high[ends],
+            high_counts=self.high_counts[ends],
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -211,18 +236,12 @@ def _bounded(sketch: ValueSketch) -> ValueSketch:
     return sketch._coarser(sketch.shift + lowest)  # noqa: SLF001  # the two halves of one step
 
 
-def _grouped(sketch: ValueSketch) -> ValueSketch:
-    """Merge neighbours with equal keys; keys come sorted."""
-    new = np.concatenate([[True], np.diff(sketch.keys) != 0])
-    starts, group = np.flatnonzero(new), np.cumsum(new) - 1
-    low = np.minimum.reduceat(sketch.low, starts)
-    high = np.maximum.reduceat(sketch.high, starts)
-    return replace(
-        sketch,
-        keys=sketch.keys[starts],
-        counts=np.add.reduceat(sketch.counts, starts),
-        low=low,
-        low_counts=np.add.reduceat(np.where(sketch.low == low[group], sketch.low_counts, 0), starts),
-        high=high,
-        high_counts=np.add.reduceat(np.where(sketch.high == high[group], sketch.high_counts, 0), starts),
-    )
+def _merged_keys(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the keys of two increasing lists as one, and where those of each are in it."""
+    both = np.concatenate([first, second])
+    order = np.argsort(both, kind="stable")
+    both = both[order]
+    new = np.concatenate([[True], both[1:] != both[:-1]])
+    where = np.empty(len(order), dtype=np.intp)
+    where[order] = np.cumsum(new) - 1
+    return both[new], where[: len(first)], where[len(first) :]

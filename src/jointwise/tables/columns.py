@@ -95,6 +95,8 @@ def read_series(name: str, series: nw.Series[Any]) -> Column:
     if isinstance(dtype, (nw.Categorical, nw.Enum)):
         return _categorical(name, series)
     if isinstance(dtype, nw.String):
+        if series.implementation.is_pyarrow():
+            return _arrow_labels(name, "string", series.to_native())
         labels = _sorted_labels(name, series.drop_nulls().unique().to_list())
         return Column(name, "string", _positions(series, labels), labels)
     if isinstance(dtype, nw.Datetime):
@@ -121,6 +123,8 @@ def _categorical(name: str, series: nw.Series[Any]) -> Column:
         values = native.codes.to_numpy().astype(np.float64)
         values[values < 0] = np.nan
         return Column(name, "categorical", values, labels, declared=True, ordered=ordered)
+    if series.implementation.is_pyarrow() and not ordered:
+        return _arrow_labels(name, "categorical", series.to_native())
     if enum or ordered:
         labels = _checked_labels(name, series.cat.get_categories().to_list())
     else:
@@ -128,6 +132,23 @@ def _categorical(name: str, series: nw.Series[Any]) -> Column:
     values = _positions(series, labels)
     logical = "enum" if enum else "categorical"
     return Column(name, logical, values, labels, declared=enum or ordered, ordered=ordered)
+
+
+def _arrow_labels(name: str, dtype: str, cells: Any) -> Column:
+    """Read Arrow's text, or labels without an order, by their dictionary: no cell becomes an object of its own."""
+    kind = str(cells.type)
+    if not kind.startswith("dictionary"):
+        cells = (cells.cast("string") if kind == "string_view" else cells).dictionary_encode()
+    coded = cells.unify_dictionaries().combine_chunks()
+    numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    met = np.bincount(numbers + 1, minlength=len(coded.dictionary) + 1)[1:] > 0
+    listed_labels = coded.dictionary.to_pylist()
+    occurring = {label for label, here in zip(listed_labels, met.tolist(), strict=True) if here and label is not None}
+    labels = _sorted_labels(name, list(occurring))
+    place = {label: float(position) for position, label in enumerate(labels)}
+    # the last stands for the gaps, whose number is -1
+    places = np.array([*(place.get(label, np.nan) for label in listed_labels), np.nan])
+    return Column(name, dtype, places[numbers], labels)
 
 
 def _positions(series: nw.Series[Any], labels: tuple[Any, ...]) -> FloatArray:

@@ -56,11 +56,11 @@ def encode(
     table = read_table(data)
     matrix = np.full((table.n_rows, len(schema)), np.nan)
     strangers: dict[str, list[Any]] = {}
-    for target, position in _positions(table, schema, absent):
+    for target, position in match_columns(table, schema, absent):
         variable = schema.variables[target]
         column = table.read(position)
         if variable.categories is None:
-            matrix[:, target] = _encode_numbers(column, variable)
+            matrix[:, target] = encode_numbers(column, variable)
             continue
         codes, unknown = _encode_categories(column, variable)
         if unknown and unseen == "missing":
@@ -97,8 +97,8 @@ def decode(matrix: FloatArray, schema: Schema) -> Any:
     return write_frame(matrix, schema)
 
 
-def _positions(table: Table, schema: Schema, absent: str) -> list[tuple[int, int]]:
-    """Pairs (variable, column): by name, or by position for arrays."""
+def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[tuple[int, int]]:
+    """Return pairs (variable, column) of positions: by name, or by position for arrays."""
     if table.container == "numpy":
         if len(table.names) != len(schema):
             raise InputError(f"X has {len(table.names)} features, but {len(schema)} features are expected as input.")
@@ -122,8 +122,7 @@ def _encode_categories(column: Column, variable: Variable) -> tuple[FloatArray, 
         labels = numbers.tolist()
     else:
         labels, positions = column.labels, column.values
-    code = {category: float(number) for number, category in enumerate(variable.categories or ())}
-    codes = np.array([code.get(label, OUTSIDE) for label in labels])
+    codes = label_numbers(labels, variable)
     present = ~np.isnan(column.values)
     met = positions[present].astype(np.intp)
     encoded = np.full(len(column.values), np.nan)
@@ -132,8 +131,14 @@ def _encode_categories(column: Column, variable: Variable) -> tuple[FloatArray, 
     return encoded, unknown
 
 
-def _encode_numbers(column: Column, variable: Variable) -> FloatArray:
-    """Values of a continuous or integer variable; labels (booleans, ISO dates) are read one by one."""
+def label_numbers(labels: Sequence[Any], variable: Variable) -> FloatArray:
+    """Return the numbers of labels among the categories of a variable, -1 where it does not know one; shape (L,)."""
+    number = {category: float(number) for number, category in enumerate(variable.categories or ())}
+    return np.array([number.get(label, OUTSIDE) for label in labels], dtype=np.float64)
+
+
+def encode_numbers(column: Column, variable: Variable) -> FloatArray:
+    """Return the values of a continuous or integer variable, shape (n,); labels (booleans, ISO dates) one by one."""
     if column.labels is not None:
         present = ~np.isnan(column.values)
         encoded = np.full(len(column.values), np.nan)

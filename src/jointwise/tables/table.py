@@ -18,6 +18,9 @@ from jointwise.variables import duplicates
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray
 
+# Methods by which tables that are not in memory are read whole: of lazy frames, of DuckDB, of Arrow's datasets.
+_READERS = ("collect", "to_arrow_table", "fetch_arrow_table", "to_table")
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -50,6 +53,11 @@ class Table:
 
     def __iter__(self) -> Iterator[Column]:
         return (self.read(position) for position in range(len(self.names)))
+
+    def select(self, positions: Sequence[int]) -> Table:
+        """Return some of the columns."""
+        names = tuple(self.names[n] for n in positions)
+        return Table(names, self.n_rows, self.container, tuple(self.columns[n] for n in positions))
 
     def rows(self, keep: AnyArray) -> Table:
         """Return the rows that a boolean mask or an array of row numbers picks."""
@@ -117,9 +125,10 @@ def _read_frame(data: Any) -> Table:
 
 
 def _read_array(data: Any) -> Table:
-    array = _to_array(data, "The table")
+    reader = next((name for name in _READERS if hasattr(type(data), name)), None)
+    array = np.empty(()) if reader else _to_array(data, "The table")
     if array.ndim == 0:
-        lazy = " Call `.collect()` on it first." if hasattr(data, "collect") else ""
+        lazy = f" Call `.{reader}()` on it first, or give its rows in blocks." if reader else ""
         raise InputError(f"Expected a 2D array, a mapping or a frame; got {type(data).__name__}.{lazy}")
     if array.ndim != 2:
         raise InputError(

@@ -6,6 +6,7 @@ counts and posterior counts are such functions, so that every source gives one a
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from jointwise.marginals.sources.base import Source
@@ -13,7 +14,26 @@ from jointwise.marginals.sources.local import LocalSource
 
 __all__ = ["LocalSource", "Source", "find_source"]
 
+# Package and name of each type that is a source, and the module here whose function `source` reads it.
+_KINDS = {
+    ("polars", "LazyFrame"): "lazy_frames",
+    ("pyarrow", "Dataset"): "arrow_datasets",
+    ("duckdb", "DuckDBPyRelation"): "duckdb_relations",
+}
+
 
 def find_source(data: Any) -> Source | None:
-    """Return what reads a table that is not in memory, by its type; None for arrays and frames."""
-    return data if isinstance(data, Source) else None
+    """Return what reads a table that is not in memory, by its type; None for arrays and frames.
+
+    >>> find_source([[1.0, 2.0]]) is None
+    True
+    """
+    if isinstance(data, Source):
+        return data
+    for each in type(data).__mro__:
+        # by name, so that no package is loaded to find that a table is not its own
+        module = _KINDS.get((each.__module__.split(".")[0].lstrip("_"), each.__name__))
+        if module is not None:
+            found: Source = import_module(f"{__name__}.{module}").source(data)
+            return found
+    return None

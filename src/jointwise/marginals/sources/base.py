@@ -6,12 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+from jointwise._checks import check_weights, unknown_name
+from jointwise._typing import FloatArray
 from jointwise.axes import Axis
+from jointwise.exceptions import InputError
 from jointwise.marginals.coded import Rows
 from jointwise.marginals.profile import Profile
+from jointwise.tables import Table, read_table
 from jointwise.variables import Schema
 
 
@@ -31,9 +36,12 @@ class Source(ABC):
     ----------
     container : str or None
         Frame type in which samples of a fitted density come back; None for that of the blocks.
+    weights : str or None
+        Column that holds the weights of the rows, and is then no variable.
     """
 
     container: str | None = None
+    weights: str | None = None
 
     @abstractmethod
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
@@ -59,5 +67,43 @@ class Source(ABC):
 
     def profile(self) -> Profile:
         """Return the profile of the table."""
-        profile = self.reduce(Profile.of)
+        profile = self.reduce(Profile.of if self.weights is None else partial(_weighed_profile, column=self.weights))
         return profile if self.container is None else replace(profile, container=self.container)
+
+    def with_weights(self, column: str) -> Source:
+        """Return the same table with one of its columns as the weights of its rows; not every source can.
+
+        Parameters
+        ----------
+        column : str
+        """
+        raise InputError(
+            f"sample_weight={column!r} is not supported for {type(self).__name__}, whose rows lie elsewhere; leave it "
+            "out, or read the table here, for instance as Parquet files."
+        )
+
+
+def weighed(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:
+    """Return a block without the column of weights, and the weights; all of it and None where there is no such column.
+
+    >>> table, weights = weighed({"a": [1, 2], "w": [0.5, 2.0]}, "w")
+    >>> table.names, weights
+    (('a',), array([0.5, 2. ]))
+    """
+    table = read_table(block)
+    if column is None:
+        return table, None
+    if column not in table.names:
+        raise unknown_name("column in `sample_weight`:", column, table.names)
+    where = table.names.index(column)
+    found = table.read(where)
+    if found.labels is not None or found.dtype not in {"float64", "int64"}:
+        raise InputError(f"`sample_weight` must name a column of numbers; {column!r} holds {found.dtype} values.")
+    rest = [n for n in range(len(table.names)) if n != where]
+    if not rest:
+        raise InputError(f"The table has no column beside {column!r}, which `sample_weight` names.")
+    return table.select(rest), check_weights(found.values, table.n_rows)
+
+
+def _weighed_profile(block: Any, column: str) -> Profile:
+    return Profile.of(*weighed(block, column))

@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, Self, TypeVar
 
 import numpy as np
 
-from jointwise._typing import CodeArray
+from jointwise._typing import AnyArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError, StorageError
 from jointwise.marginals.coded import CodedRows, Rows
-from jointwise.marginals.sources.base import Source, StatisticT
+from jointwise.marginals.sources.base import Source, StatisticT, weighed
+from jointwise.tables import Table, read_table
 from jointwise.variables import Schema
 
 # Codes that take more bytes than this go to a file, of which the system keeps in memory what it can.
 MEMORY_BYTES = 512 * 2**20
+# Cells of a block: many enough that its columns are long, few enough that some blocks at once take little memory.
+BLOCK_CELLS = 5_000_000
+# Rows of a block of few columns: its text may all be different, and is then refused before it takes much memory.
+BLOCK_ROWS = 500_000
+# Blocks that are worked on at once: they share the memory's bandwidth, so that more threads gain little.
+MOST_THREADS = 4
+
+ResultT = TypeVar("ResultT")
+
+
+def block_rows(n_columns: int) -> int:
+    """Number of rows of a block of so many columns."""
+    return min(max(BLOCK_CELLS // max(n_columns, 1), 1), BLOCK_ROWS)
+
+
+@contextmanager
+def reading(what: str, *errors: type[Exception]) -> Iterator[None]:
+    """Context in which errors of the package that reads become one sentence."""
+    try:
+        yield
+    except errors as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(f"{what} could not be read: {reason}.") from error
 
 
 class LocalSource(Source):
@@ -28,6 +57,8 @@ class LocalSource(Source):
     ----------
     blocks : callable
         Returns the blocks, tables with the same columns, in the same order at each call.
+    container : str, optional
+        See `Source`.
 
     Examples
     --------
@@ -42,12 +73,18 @@ class LocalSource(Source):
     def __init__(self, blocks: Callable[[], Iterable[Any]], container: str | None = None) -> None:
         self._blocks = blocks
         self.container = container
+        self._n_rows: int | None = None  # of the first whole pass
+
+    def with_weights(self, column: str) -> Self:
+        """Return the same table with one of its columns as the weights of its rows."""
+        weighted = copy(self)
+        weighted.weights = column
+        return weighted
 
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
         """Return the sum of a statistic over all blocks, added in their order."""
         total: StatisticT | None = None
-        for block in self._blocks():
-            part = statistic(block)
+        for part in self._map(statistic):
             total = part if total is None else total + part
         if total is None:
             raise InputError(
@@ -58,27 +95,85 @@ class LocalSource(Source):
     @contextmanager
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:
         """Return the rows coded, in memory while they are few, else in a file that has no name and ends with it."""
-        parts: list[Any] = []
-        file: IO[bytes] | None = None
-        try:
-            n_bytes = 0
-            for block in self._blocks():
-                codes = CodedRows.of(block, schema, axes).codes
-                n_bytes += codes.nbytes
-                parts.append(codes)
-                if n_bytes > MEMORY_BYTES:
-                    file = file or _scratch_file(folder)
-                    _append(file, parts)
-                    parts.clear()
-            if file is None:
-                whole: CodeArray = np.concatenate(parts)
-                yield CodedRows(schema, tuple(axes), whole)
-                return
-            _append(file, parts)
-            yield CodedRows(schema, tuple(axes), _mapped(file, codes.dtype, len(axes)))
-        finally:
-            if file is not None:
-                file.close()
+        code = partial(_coded, schema=schema, axes=tuple(axes), weights=self.weights)
+        with ExitStack() as stack:
+            codes = stack.enter_context(_Store(folder))
+            weights = stack.enter_context(_Store(folder))
+            for part in self._map(code):
+                codes.append(part.codes)
+                if part.weights is not None:
+                    weights.append(part.weights)
+            yield CodedRows(schema, tuple(axes), codes.array(), weights.array() if self.weights else None)
+
+    def _map(self, function: Callable[[Any], ResultT]) -> Iterator[ResultT]:
+        """Results of a function for each block, in their order; a few blocks at a time, each in a thread."""
+        n_threads = min(os.cpu_count() or 1, MOST_THREADS)
+        running: deque[Future[ResultT]] = deque()
+        with ThreadPoolExecutor(n_threads) as pool:
+            try:
+                for table in self._tables():
+                    running.append(pool.submit(function, table))
+                    if len(running) > n_threads:
+                        yield running.popleft().result()
+                while running:
+                    yield running.popleft().result()
+            finally:
+                for left in running:
+                    left.cancel()
+
+    def _tables(self) -> Iterator[Table]:
+        """Blocks as tables; all passes must meet as many rows."""
+        n_rows = 0
+        for block in self._blocks():
+            table = read_table(block)
+            n_rows += table.n_rows
+            yield table
+        if self._n_rows is None:
+            self._n_rows = n_rows
+        if n_rows != self._n_rows:
+            raise InputError(
+                f"The table had {self._n_rows} rows when it was read first and {n_rows} when it was read again. It "
+                "must stay as it is during a fit: let nothing write to it, and no query draw rows at random."
+            )
+
+
+def _coded(block: Any, *, schema: Schema, axes: tuple[Axis, ...], weights: str | None) -> CodedRows:
+    table, row_weights = weighed(block, weights)
+    return CodedRows.of(table, schema, axes, row_weights)
+
+
+class _Store:
+    """Arrays, one below the other: in memory while they are small, else in a file without a name."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._parts: list[AnyArray] = []
+        self._n_bytes = 0
+        self._file: IO[bytes] | None = None
+
+    def append(self, part: AnyArray) -> None:
+        self._parts.append(part)
+        self._n_bytes += part.nbytes
+        if self._n_bytes > MEMORY_BYTES:
+            self._file = self._file or _scratch_file(self._folder)
+            _append(self._file, self._parts)
+            self._parts = [part[:0]]
+
+    def array(self) -> AnyArray:
+        """All of them as one."""
+        if self._file is None:
+            return np.concatenate(self._parts)
+        _append(self._file, self._parts)
+        like = self._parts[0]
+        mapped: AnyArray = np.memmap(self._file, dtype=like.dtype, mode="r").reshape(-1, *like.shape[1:])
+        return mapped
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 def _scratch_file(folder: Path | None) -> IO[bytes]:
@@ -93,7 +188,7 @@ def _scratch_file(folder: Path | None) -> IO[bytes]:
         ) from error
 
 
-def _append(file: IO[bytes], parts: Sequence[CodeArray]) -> None:
+def _append(file: IO[bytes], parts: Sequence[AnyArray]) -> None:
     try:
         for part in parts:
             file.write(part.data)
@@ -103,8 +198,3 @@ def _append(file: IO[bytes], parts: Sequence[CodeArray]) -> None:
             f"Codes of the rows could not be written: {error}. They take one or two bytes for each cell of the table; "
             "give scratch_dir a folder with so much room."
         ) from error
-
-
-def _mapped(file: IO[bytes], dtype: Any, n_columns: int) -> CodeArray:
-    codes: CodeArray = np.memmap(file, dtype=dtype, mode="r").reshape(-1, n_columns)
-    return codes

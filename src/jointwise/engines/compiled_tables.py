@@ -1,0 +1,165 @@
+"""Coding and counting of large tables, compiled by numba: one pass over a column or a block, without temporary arrays.
+
+Results are those of `Axis.index` and of `pair_counts` in numpy, bit for bit. Every function runs in one thread and lets
+others run beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numba
+import numpy as np
+
+from jointwise._typing import AnyArray, CodeArray, FloatArray
+from jointwise.engines.base import bin_starts
+from jointwise.engines.reference import mirror
+
+# Cells of the grid laid over the edges of an axis: so many that most hold one edge or none.
+GRID = 2048
+# Rows counted at a time: their codes stay in the cache while all pairs of columns go through them.
+CACHED_ROWS = 65_536
+
+_values = numba.types.Array(numba.float64, 1, "C", readonly=True)
+_places = numba.types.Array(numba.int64, 1, "C", readonly=True)
+
+
+def interval_codes(values: FloatArray, edges: FloatArray, spikes: FloatArray, missing: int, codes: CodeArray) -> None:
+    """Write the interval (e_i, e_i+1] of each value, or its spike, into a column of codes.
+
+    A grid over the edges tells how many lie in cells before the value's own; the few in that cell are searched. The
+    cell of a value rises with the value, so rounding does no harm.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+    edges : array of shape (K,)
+        Increasing.
+    spikes : array of shape (S,)
+        Values with codes of their own, K + 1 onwards.
+    missing : int
+        Code of NaN.
+    codes : array of shape (n,), any stride
+        Filled.
+    """
+    first, scale = _grid(edges)
+    _interval_codes(np.ascontiguousarray(values), edges, first, scale, spikes, missing, codes)
+
+
+def _grid(edges: FloatArray) -> tuple[AnyArray, float]:
+    """Number of edges in cells before each, shape (GRID + 1,), and cells per unit; 0 where all is one cell."""
+    with np.errstate(all="ignore"):
+        scale = float(np.float64(GRID - 1) / (edges[-1] - edges[0])) if len(edges) > 1 else 0.0
+    scale = scale if np.isfinite(scale) else 0.0
+    cells = np.minimum(((edges - edges[0]) * scale).astype(np.int64), GRID - 1) if scale else np.zeros(len(edges), int)
+    return np.searchsorted(cells, np.arange(GRID + 1)).astype(np.int64), scale
+
+
+def _interval_codes_of(
+    values: AnyArray, edges: AnyArray, first: AnyArray, scale: float, spikes: AnyArray, missing: int, codes: AnyArray
+) -> None:
+    n_edges = len(edges)
+    for i in range(len(values)):
+        value = values[i]
+        if value != value:  # noqa: PLR0124  # NaN
+            codes[i] = missing
+            continue
+        if n_edges == 0 or value <= edges[0]:
+            code = 0
+        elif value > edges[n_edges - 1]:
+            code = n_edges
+        else:
+            cell = int((value - edges[0]) * scale) if scale > 0 else 0
+            cell = min(cell, GRID - 1)
+            code, end = first[cell], first[cell + 1]
+            while code < end:
+                middle = (code + end) // 2
+                if edges[middle] < value:
+                    code = middle + 1
+                else:
+                    end = middle
+        for s in range(len(spikes)):
+            if value == spikes[s]:
+                code = n_edges + 1 + s
+        codes[i] = code
+
+
+_interval_codes = numba.njit(
+    [
+        (_values, _values, _places, numba.float64, _values, numba.int64, numba.types.Array(kind, 1, "A"))
+        for kind in (numba.uint8, numba.uint16)
+    ],
+    cache=True,
+    nogil=True,
+)(_interval_codes_of)
+
+
+def label_codes(positions: FloatArray, code_of: AnyArray, missing: int, codes: CodeArray) -> None:
+    """Write the code of each cell's label into a column of codes.
+
+    Parameters
+    ----------
+    positions : array of shape (n,)
+        Position of each cell's label, NaN where it is missing.
+    code_of : array of shape (L,)
+    missing : int
+    codes : array of shape (n,), any stride
+        Filled.
+    """
+    _label_codes(np.ascontiguousarray(positions), np.asarray(code_of, dtype=np.int64), missing, codes)
+
+
+def _label_codes_of(positions: AnyArray, code_of: AnyArray, missing: int, codes: AnyArray) -> None:
+    for i in range(len(positions)):
+        position = positions[i]
+        codes[i] = code_of[np.uint64(position)] if position == position else missing  # noqa: PLR0124  # not NaN
+
+
+_label_codes = numba.njit(
+    [(_values, _places, numba.int64, numba.types.Array(kind, 1, "A")) for kind in (numba.uint8, numba.uint16)],
+    cache=True,
+    nogil=True,
+)(_label_codes_of)
+
+
+def pair_counts(codes: CodeArray, n_bins: Sequence[int]) -> AnyArray:
+    """Return how often the codes of every pair of columns occur together; see `reference.pair_counts`.
+
+    Parameters
+    ----------
+    codes : array of shape (n, N), uint8 or uint16
+    n_bins : sequence of N ints
+
+    Returns
+    -------
+    counts : array of int64, shape (I, I), I the sum of `n_bins`
+    """
+    starts = bin_starts([bins + 1 for bins in n_bins])  # one more bin per column, for "missing"
+    padded = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
+    for start in range(0, len(codes), CACHED_ROWS):
+        _add_pairs(padded, np.ascontiguousarray(codes[start : start + CACHED_ROWS].T), starts[:-1].astype(np.uint64))
+    present = np.delete(np.arange(starts[-1]), starts[1:] - 1)
+    counts: AnyArray = padded[np.ix_(present, present)]
+    mirror(counts)
+    return counts
+
+
+def _add_pairs_of(counts: AnyArray, columns: AnyArray, starts: AnyArray) -> None:
+    """Add pairs of codes to counts above the diagonal and on it; columns (N, n)."""
+    n_columns, n = columns.shape
+    for j in range(n_columns):
+        first = columns[j]
+        for k in range(j, n_columns):
+            second, table = columns[k], counts[starts[j] :, starts[k] :]
+            for i in range(n):
+                table[np.uint64(first[i]), np.uint64(second[i])] += 1
+
+
+_add_pairs = numba.njit(
+    [
+        (numba.int64[:, ::1], numba.types.Array(kind, 2, "C", readonly=True), numba.uint64[::1])
+        for kind in (numba.uint8, numba.uint16)
+    ],
+    cache=True,
+    nogil=True,
+)(_add_pairs_of)
