@@ -3,7 +3,7 @@
 `subset_counts` counts any subsets of columns, such as triples, and `pair_counts` all pairs; both are one code in plain
 numpy, quick enough for small tables; large ones are coded, and their pairs counted, by `compiled_tables`. The
 posterior-count pass of EM comes twice: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is
-for large tables, and `posterior_engine` picks one.
+for large tables, and `posterior_engine` picks one. `cuda` has both passes for a card.
 """
 
 from __future__ import annotations
@@ -32,27 +32,22 @@ COMPILED_CELLS = 50_000
 COMPILED_TABLE_CELLS = 500_000
 
 
-def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> AnyArray:
-    """Counts of all pairs of columns as `reference.pair_counts` tells them; compiled for large tables.
+def pair_counts(
+    codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
+) -> AnyArray:
+    """Counts of all pairs of columns as `reference.pair_counts` tells them; compiled for large tables, or on the card.
 
     Sums of weights depend on the order in which they are added, so that they are left to one code.
     """
+    if device == "cuda":
+        from jointwise.engines import cuda
+
+        return cuda.pair_counts(codes, n_bins, weights)
     if weights is not None or codes.size < COMPILED_TABLE_CELLS:
         return reference.pair_counts(codes, n_bins, weights)
     from jointwise.engines import compiled_tables
 
     return compiled_tables.pair_counts(codes, n_bins)
-
-
-def pair_counts(
-    codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
-) -> AnyArray:
-    """Counts of every pair of columns, on the card if asked for; see `reference.pair_counts`."""
-    if device == "cuda":
-        from jointwise.engines import cuda  # loads PyTorch
-
-        return cuda.pair_counts(codes, n_bins, weights)
-    return reference.pair_counts(codes, n_bins, weights)
 
 
 def posterior_engine(
