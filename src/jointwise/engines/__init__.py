@@ -28,7 +28,11 @@ COMPILED_CELLS = 50_000
 
 
 def posterior_engine(
-    codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
+    codes: CodeArray,
+    n_bins: Sequence[int],
+    weights: FloatArray | None = None,
+    device: str = "cpu",
+    n_threads: int | None = None,
 ) -> PosteriorEngine:
     """Rows ready for posterior counts: on the card if asked for, compiled for large tables, plain for small ones."""
     if device == "cuda":
@@ -39,4 +43,4 @@ def posterior_engine(
         return ReferenceEngine(codes, n_bins, weights)
     from jointwise.engines.compiled import CompiledEngine  # loads numba, which small fits need not wait for
 
-    return CompiledEngine(codes, n_bins, weights)
+    return CompiledEngine(codes, n_bins, weights, n_threads)

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from jointwise.marginals.sources.base import Source
-from jointwise.marginals.sources.local import LocalSource
+import narwhals.stable.v2 as nw
 
-__all__ = ["LocalSource", "Source", "find_source"]
+from jointwise.marginals.sources.base import Source
+from jointwise.marginals.sources.dask_frame import DaskSource
+from jointwise.marginals.sources.local import LocalSource
+from jointwise.marginals.sources.spark_frame import SparkSource
+
+__all__ = ["DaskSource", "LocalSource", "Source", "SparkSource", "find_source"]
 
 
 def find_source(data: Any) -> Source | None:
     """Return what reads a table that is not in memory, by its type; None for arrays and frames."""
-    return data if isinstance(data, Source) else None
+    if isinstance(data, Source):
+        return data
+    if nw.dependencies.is_dask_dataframe(data):
+        return DaskSource(data)
+    if nw.dependencies.is_pyspark_dataframe(data):
+        return SparkSource(data)
+    return None
