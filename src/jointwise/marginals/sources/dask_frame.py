@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from jointwise.variables import Schema
 
 # Seconds between two looks at whether the scheduler is still there.
 PATIENCE = 1.0
+# Values that one task adds up: fewer tasks than with two, still little in memory at a time.
+BRANCHES = 8
 
 
 class DaskSource(Source):
@@ -43,7 +45,7 @@ class DaskSource(Source):
         self._cluster = _Cluster()
 
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
-        """Return the sum of a statistic over all partitions, added in pairs where they are."""
+        """Return the sum of a statistic over all partitions, added as a tree where they are."""
         total: StatisticT = self._cluster.compute(_tree_sum(_applied(statistic, self._blocks)))
         return total
 
@@ -154,11 +156,14 @@ def _tree_sum(values: Sequence[Any]) -> Any:
     """Return the sum of values as a tree of tasks: neighbours are added, then neighbouring sums, to the last."""
     from dask import delayed
 
-    plus = delayed(add, pure=False)
+    plus = delayed(_sum, pure=False)
     while len(values) > 1:
-        pairs = [values[n : n + 2] for n in range(0, len(values), 2)]
-        values = [plus(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        values = [plus(*values[n : n + BRANCHES]) for n in range(0, len(values), BRANCHES)]
     return values[0]
+
+
+def _sum(*values: Any) -> Any:
+    return reduce(add, values)
 
 
 def _same(value: Any) -> Any:
