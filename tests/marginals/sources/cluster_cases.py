@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ def mixed_frame(n=600, seed=0):
 def cut(frame, places):
     """Return the frame in parts, cut at these places; equal places leave parts without rows."""
     bounds = [0, *sorted(places), len(frame)]
-    return [frame.iloc[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [frame.iloc[a:b] for a, b in pairwise(bounds)]
 
 
 def model(data, **settings):

@@ -142,7 +142,7 @@ class TestCluster:
             (("jointwise.marginals.profile", "read_table"), {}),
             (("jointwise.marginals.coded", "encode_rows"), {}),
             (("jointwise.marginals.pairwise", "pair_counts"), {"polish": None}),
-            (("jointwise.marginals.sources.parts", "posterior_engine", 20), {"max_iter": 40, "tol": 0.0}),
+            (("jointwise.marginals.sources.parts", "posterior_engine", 20), {}),
         ],
         ids=["profile", "codes", "pair counts", "EM"],
     )

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
+from itertools import pairwise
 from operator import add
 
 import numpy as np
@@ -50,7 +51,7 @@ def coded(n, n_bins, seed=0):
 
 def parted(rows, places):
     bounds = [0, *sorted(places), len(rows)]
-    cuts = [rows.codes[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    cuts = [rows.codes[a:b] for a, b in pairwise(bounds)]
     return PartedRows(rows.schema, rows.axes, Listed(cuts))
 
 

@@ -5,8 +5,10 @@ import os
 import shutil
 import sys
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from cluster_cases import assert_same_model, assert_same_table, in_parts, mixed_frame, model
 
@@ -30,7 +32,11 @@ def spark():
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    settings = {"spark.sql.session.timeZone": "UTC", "spark.driver.host": "127.0.0.1", "spark.ui.showConsoleProgress": "false"}
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false",
+    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
@@ -47,10 +53,10 @@ def frame():
 @pytest.fixture(scope="module")
 def table(spark, frame):
     """The frame in Spark, in four partitions of which one has no rows; gaps are nulls."""
-    rows = [tuple(None if cell != cell else cell for cell in row) for row in frame.astype(object).values.tolist()]
+    rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame.astype(object).values.tolist()]
     layout = "number double, count long, text string, flag boolean, day date"
     bounds = [0, 150, 150, 400, len(rows)]
-    parts = [rows[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [rows[a:b] for a, b in pairwise(bounds)]
     spread = spark.sparkContext.parallelize(parts, 4).flatMap(lambda part: part)
     made = spark.createDataFrame(spread, layout)
     assert made.rdd.getNumPartitions() == 4
@@ -71,12 +77,12 @@ def test_the_table_is_that_in_memory(spark, monkeypatch, table, frame):
 
 
 def test_the_model_is_that_of_the_frame_in_memory(spark, table, frame):
-    import pyarrow
+    import pyarrow as pa
 
     expected, found = model(frame), model(table)
     assert_same_model(found, expected)
     assert found.feature_names_in_.tolist() == list(frame.columns)
-    assert isinstance(found.sample(3), pyarrow.Table)
+    assert isinstance(found.sample(3), pa.Table)
     assert persisted(spark) == 0
 
 
@@ -118,7 +124,9 @@ def test_every_type_of_spark_is_read(spark):
         (None, None, None, None, None, None, None, None),
         ("y", dt.date(2024, 5, 18), moment, moment.replace(tzinfo=None), Decimal("2.50"), False, 4, None),
     ]
-    layout = "a string, day date, m timestamp, p timestamp_ntz, s decimal(10,2), flag boolean, small smallint, none void"
+    layout = (
+        "a string, day date, m timestamp, p timestamp_ntz, s decimal(10,2), flag boolean, small smallint, none void"
+    )
     profile = find_source(spark.createDataFrame(rows, layout).toDF(*names)).profile()
     assert profile.names == tuple(names)
     assert [column.dtype for column in profile] == [
@@ -129,7 +137,7 @@ def test_every_type_of_spark_is_read(spark):
 
 
 def test_a_column_that_is_no_number_text_or_date_is_refused(spark):
-    with pytest.raises(InputError, match="Column 'x' is of type .*not supported") as told:
+    with pytest.raises(InputError, match=r"Column 'x' is of type .*not supported") as told:
         model(spark.sql("select array(1, 2) as x"))
     assert "\n" not in str(told.value)
 

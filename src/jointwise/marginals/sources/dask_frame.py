@@ -110,14 +110,21 @@ class _Cluster:
             return value.compute()
         with self._told():
             future = self._client.compute(value)
-            while True:
-                try:
-                    return future.result(timeout=PATIENCE)
-                except TimeoutError:
-                    if future.done():  # the task's own error
-                        raise
-                    if self._client.status != "running":
-                        raise CancelledError(f"its client is {self._client.status}") from None
+            try:
+                return self._result(future)
+            finally:
+                future.release()
+
+    def _result(self, future: Any) -> Any:
+        """Wait for a result for as long as there is a scheduler."""
+        while True:
+            try:
+                return future.result(timeout=PATIENCE)
+            except TimeoutError:
+                if future.done():  # the task's own error
+                    raise
+                if self._client.status != "running":
+                    raise CancelledError(f"its client is {self._client.status}") from None
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -83,9 +83,7 @@ class PartedRows(Rows):
         cuts = np.searchsorted(chosen, self._starts[1:-1])
         own = [
             positions - start if len(positions) < n else slice(None)
-            for positions, start, n in zip(
-                np.split(chosen, cuts), self._starts, self._parts.lengths, strict=False
-            )
+            for positions, start, n in zip(np.split(chosen, cuts), self._starts, self._parts.lengths, strict=False)
         ]
         return CodedRows(self.schema, self.axes, np.concatenate(self._parts.each(getitem, own)))
 
@@ -121,5 +119,5 @@ def _posterior_counts(
 
     Arrays that were sent are read-only, and numba would compile the pass once more for those.
     """
-    codes, mixing = (np.require(array, requirements=["C", "W"]) for array in (codes, mixing))
-    return posterior_engine(codes, n_bins, n_threads=1).posterior_counts(tables, mixing)
+    own: CodeArray = np.require(codes, requirements=["C", "W"])
+    return posterior_engine(own, n_bins, n_threads=1).posterior_counts(tables, np.array(mixing))

@@ -147,11 +147,11 @@ def _mapped(frame: Any, work: Callable[[Iterator[Any], int], Iterator[Cell]]) ->
     """
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
+        import pyarrow as pa
         from pyspark import TaskContext
 
-        types = [pyarrow.int32(), pyarrow.int32(), pyarrow.int64(), pyarrow.binary()]
-        layout = pyarrow.schema(list(zip(Cell._fields, types, strict=True)))
+        types = [pa.int32(), pa.int32(), pa.int64(), pa.binary()]
+        layout = pa.schema(list(zip(Cell._fields, types, strict=True)))
         part = TaskContext.get().partitionId()
         cells = work(batches, part)
         while True:
@@ -161,7 +161,7 @@ def _mapped(frame: Any, work: Callable[[Iterator[Any], int], Iterator[Cell]]) ->
                 cell = Cell(part, FAILED, 0, pickle.dumps(error))
             if cell is None:
                 return
-            yield pyarrow.RecordBatch.from_pylist([cell._asdict()], schema=layout)
+            yield pa.RecordBatch.from_pylist([cell._asdict()], schema=layout)
 
     with _told():
         return frame.mapInArrow(run, CELLS)
@@ -203,21 +203,23 @@ def _reason(error: Exception) -> str:
             "variable PYSPARK_PYTHON names."
         )
     said = lines[-1] if type(error).__name__ == "PythonException" else lines[0]
-    return f"Spark could not do its part of the fit: {said.rstrip('.')}. Its own report is with the error before this one."
+    return (
+        f"Spark could not do its part of the fit: {said.rstrip('.')}. Its own report is with the error before this one."
+    )
 
 
 def _blocks(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
     """Return batches as Arrow tables of more rows, under the columns' own names; none where there are no rows."""
-    import pyarrow
+    import pyarrow as pa
 
     waiting: list[Any] = []
     for batch in batches:
         waiting.append(batch)
         if sum(each.num_rows for each in waiting) >= BLOCK_ROWS:
-            yield pyarrow.Table.from_batches(waiting).rename_columns(names)
+            yield pa.Table.from_batches(waiting).rename_columns(names)
             waiting = []
     if any(each.num_rows for each in waiting):
-        yield pyarrow.Table.from_batches(waiting).rename_columns(names)
+        yield pa.Table.from_batches(waiting).rename_columns(names)
 
 
 def _cells(batches: Iterable[Any]) -> Iterator[Cell]:
