@@ -1,5 +1,6 @@
 """A Dask DataFrame gives the model of the frame in memory, whatever happens to its workers."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -163,9 +164,9 @@ class TestCluster:
         source = find_source(dask_frame(frame, (20,)))
         profile = source.profile()
         schema = profile.schema()
-        strange = find_source(dask_frame(frame.assign(text="unseen"), (20,)))
+        strange = find_source(dask_frame(frame.assign(number="word"), (20,)))
         with (
-            pytest.raises(InputError, match="unseen") as told,
+            pytest.raises(InputError, match="number") as told,
             strange.coded(schema, profile.axes(schema, 8), None) as rows,
         ):
             rows.pairs()
@@ -196,14 +197,16 @@ def processes(folder):
     """Yield a scheduler's process and its file, with one worker; both end with the context."""
     place = folder / "scheduler.json"
     alone = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--no-show"]
-    started = [subprocess.Popen([*alone, "--scheduler-file", str(place)], stderr=subprocess.DEVNULL)]
+    path = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    quiet = {"env": path, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen([*alone, "--scheduler-file", str(place)], **quiet)]
     try:
         for _ in range(600):
             if place.exists() and place.stat().st_size:
                 break
             time.sleep(0.05)
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--nworkers", "1"]
-        started.append(subprocess.Popen([*worker, "--scheduler-file", str(place)], stderr=subprocess.DEVNULL))
+        started.append(subprocess.Popen([*worker, "--scheduler-file", str(place)], **quiet))
         yield started[0], str(place)
     finally:
         for process in reversed(started):

@@ -143,8 +143,8 @@ class _Cluster:
             ) from error
         except (CancelledError, ClosedClientError, CommClosedError) as error:
             raise ClusterError(
-                f"The Dask scheduler was lost before the fit was done ({error}); start the cluster, connect a client "
-                "to it, and fit again."
+                "The Dask scheduler was lost before the fit was done; start the cluster, connect a client to it, and "
+                "fit again."
             ) from error
 
 
