@@ -9,6 +9,7 @@ from benchmarks import (
     blocks,
     counts,
     cpd3,
+    engines,
     gaps,
     paper,
     recovery,
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "stages": stages.run,
     "counts": counts.run,
     "blocks": blocks.run,
+    "engines": engines.run,
 }
 
 

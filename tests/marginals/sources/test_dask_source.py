@@ -13,7 +13,9 @@ import pytest
 from cluster_cases import Killer, assert_same_model, assert_same_table, cut, hold, in_parts, mixed_frame, model
 
 from jointwise.exceptions import ClusterError, InputError
-from jointwise.marginals.sources import DaskSource, find_source
+from jointwise.marginals.sources import dask_frame as dask_frame_module
+from jointwise.marginals.sources import find_source
+from jointwise.marginals.sources.dask_frame import DaskSource
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -85,6 +87,31 @@ def test_an_error_in_a_task_comes_out_as_itself(local):
 def test_no_rows_is_no_table(local):
     with pytest.raises(InputError, match="0 sample"):
         model(dask_frame(mixed_frame(4).iloc[:0], ()))
+
+
+def test_a_result_that_comes_late_is_waited_for_and_its_error_is_its_own():
+    class Late:
+        status = "pending"
+        calls = 0
+
+        def result(self, timeout=None):
+            self.calls += 1
+            if self.calls == 1:
+                self.status = "finished"  # between the end of the wait and the look at it
+                raise TimeoutError
+            return 7
+
+    class Failed:
+        status = "error"
+
+        def result(self, timeout=None):
+            raise TimeoutError("of the task" if timeout is None else "of the wait")
+
+    cluster = dask_frame_module._Cluster()
+    cluster._client = type("Client", (), {"status": "running"})
+    assert cluster._result(Late()) == 7
+    with pytest.raises(TimeoutError, match="of the task"):
+        cluster._result(Failed())
 
 
 # A real cluster: two worker processes that may be killed.

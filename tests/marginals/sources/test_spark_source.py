@@ -14,7 +14,8 @@ from cluster_cases import assert_same_model, assert_same_table, in_parts, mixed_
 
 from jointwise.exceptions import ClusterError, InputError
 from jointwise.marginals import Profile
-from jointwise.marginals.sources import SparkSource, find_source, spark_frame
+from jointwise.marginals.sources import find_source, spark_frame
+from jointwise.marginals.sources.spark_frame import SparkSource
 
 pyspark = pytest.importorskip("pyspark")
 

@@ -6,24 +6,34 @@ counts and posterior counts are such functions, so that every source gives one a
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-import narwhals.stable.v2 as nw
-
 from jointwise.marginals.sources.base import Source
-from jointwise.marginals.sources.dask_frame import DaskSource
 from jointwise.marginals.sources.local import LocalSource
-from jointwise.marginals.sources.spark_frame import SparkSource
 
-__all__ = ["DaskSource", "LocalSource", "Source", "SparkSource", "find_source"]
+__all__ = ["LocalSource", "Source", "find_source"]
+
+# Package and name of each type that is a source, and the module here whose function `source` reads it.
+_KINDS = {
+    ("dask", "DataFrame"): "dask_frame",
+    ("dask_expr", "DataFrame"): "dask_frame",
+    ("pyspark", "DataFrame"): "spark_frame",
+}
 
 
 def find_source(data: Any) -> Source | None:
-    """Return what reads a table that is not in memory, by its type; None for arrays and frames."""
+    """Return what reads a table that is not in memory, by its type; None for arrays and frames.
+
+    >>> find_source([[1.0, 2.0]]) is None
+    True
+    """
     if isinstance(data, Source):
         return data
-    if nw.dependencies.is_dask_dataframe(data):
-        return DaskSource(data)
-    if nw.dependencies.is_pyspark_dataframe(data):
-        return SparkSource(data)
+    for each in type(data).__mro__:
+        # by name, so that no package is loaded to find that a table is not its own
+        module = _KINDS.get((each.__module__.split(".")[0].lstrip("_"), each.__name__))
+        if module is not None:
+            found: Source = import_module(f"{__name__}.{module}").source(data)
+            return found
     return None

@@ -27,6 +27,11 @@ PATIENCE = 1.0
 BRANCHES = 8
 
 
+def source(frame: Any) -> Source:
+    """Return the source of a Dask DataFrame."""
+    return DaskSource(frame)
+
+
 class DaskSource(Source):
     """A Dask DataFrame, one block for each of its partitions.
 
@@ -121,8 +126,8 @@ class _Cluster:
             try:
                 return future.result(timeout=PATIENCE)
             except TimeoutError:
-                if future.done():  # the task's own error
-                    raise
+                if future.status == "error":  # perhaps a task has run out of its own time
+                    return future.result()
                 if self._client.status != "running":
                     raise CancelledError(f"its client is {self._client.status}") from None
 

@@ -30,6 +30,11 @@ CELLS = "part int, number int, rows long, value binary"
 FAILED = -1
 
 
+def source(frame: Any) -> Source:
+    """Return the source of a Spark DataFrame, or of one that looks like pandas."""
+    return SparkSource(frame.to_spark() if hasattr(frame, "to_spark") else frame)
+
+
 class Cell(NamedTuple):
     """A result of one partition.
 
