@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from cluster_cases import assert_same_model, assert_same_table, in_parts, mixed_frame, model
 
-from jointwise.exceptions import ClusterError, InputError
+from jointwise.exceptions import ClusterError, InputError, MissingDependencyError
 from jointwise.marginals import Profile
 from jointwise.marginals.sources import find_source, spark_frame
 from jointwise.marginals.sources.spark_frame import SparkSource
@@ -178,6 +178,21 @@ def test_an_error_of_coding_comes_out_as_itself_and_leaves_nothing(spark, table,
         len(rows)
     assert "\n" not in str(told.value)
     assert persisted(spark) == 0
+
+
+def test_a_missing_package_is_asked_for_by_name():
+    from pyspark.errors import PySparkImportError
+
+    with pytest.raises(MissingDependencyError, match=r"pip install \"jointwise\[spark\]\""), spark_frame._told():
+        raise PySparkImportError("PyArrow >= 18 must be installed")
+
+
+def test_a_frame_that_looks_like_pandas_is_read_as_spark(table):
+    class Alike:
+        def to_spark(self):
+            return table
+
+    assert spark_frame.source(Alike())._names == table.columns
 
 
 def test_an_error_of_spark_is_told_in_one_sentence(spark):
