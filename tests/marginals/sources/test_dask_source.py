@@ -122,11 +122,7 @@ def test_parts_that_end_their_workers_are_told_of():
 
 # A real cluster: two worker processes that may be killed.
 
-pytestmark_cluster = [
-    pytest.mark.engines,
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+REAL = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +152,7 @@ def held_keys(client):
 
 
 class TestCluster:
-    pytestmark = pytestmark_cluster
+    pytestmark = REAL
 
     def test_workers_give_the_table_in_memory(self, client):
         frame = mixed_frame()
@@ -268,7 +264,7 @@ class SchedulerKiller(threading.Thread):
 
 
 class TestLostScheduler:
-    pytestmark = pytestmark_cluster
+    pytestmark = REAL
 
     @pytest.mark.parametrize("moment", ["during a pass", "between passes"])
     def test_a_lost_scheduler_is_one_error_soon(self, tmp_path, moment):

@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.engines,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, and there is none on the path"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
 ]
 
 
