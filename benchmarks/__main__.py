@@ -9,6 +9,7 @@ from benchmarks import (
     blocks,
     counts,
     cpd3,
+    engines,
     gaps,
     gpu,
     large,
@@ -37,6 +38,7 @@ BENCHMARKS = {
     "counts": counts.run,
     "blocks": blocks.run,
     "large": large.run,
+    "engines": engines.run,
 }
 
 

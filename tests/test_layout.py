@@ -65,7 +65,10 @@ PACKAGES: dict[str, set[str]] = {
     "cli": {"typer"},
 }
 # Imported inside a function only, and only when asked for.
-OPTIONAL = {"pandas", "polars", "pyarrow", "matplotlib", "rich", "torch", "triton", "duckdb"}
+OPTIONAL = {
+    "pandas", "polars", "pyarrow", "matplotlib", "rich", "torch", "triton", "dask", "distributed", "pyspark", "py4j",
+    "duckdb",
+}  # fmt: skip
 # Modules that are themselves imported so, and import their package at the top.
 LAZY = {"engines/_cuda_kernel.py"}
 

@@ -46,3 +46,7 @@ class UnseenCategoryWarning(UserWarning):
 
 class StorageError(JointwiseError, OSError):
     """A file that a fit needs for its own use could not be made, written or read."""
+
+
+class ClusterError(JointwiseError, RuntimeError):
+    """The cluster that holds the rows was lost, or could not do its part of a fit."""

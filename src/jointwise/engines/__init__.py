@@ -51,7 +51,11 @@ def pair_counts(
 
 
 def posterior_engine(
-    codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
+    codes: CodeArray,
+    n_bins: Sequence[int],
+    weights: FloatArray | None = None,
+    device: str = "cpu",
+    n_threads: int | None = None,
 ) -> PosteriorEngine:
     """Rows ready for posterior counts: on the card if asked for, compiled for large tables, plain for small ones."""
     if device == "cuda":
@@ -62,4 +66,4 @@ def posterior_engine(
         return ReferenceEngine(codes, n_bins, weights)
     from jointwise.engines.compiled import CompiledEngine  # loads numba, which small fits need not wait for
 
-    return CompiledEngine(codes, n_bins, weights)
+    return CompiledEngine(codes, n_bins, weights, n_threads)

@@ -32,9 +32,19 @@ class CompiledEngine(PosteriorEngine):
         Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
     n_bins : sequence of N ints
     weights : array of shape (n,), optional
+    n_threads : int, optional
+        The most threads of a pass; as many as numba has by default. One where passes over several tables run side by
+        side, for which numba's threads are not made, and where sums should not depend on the machine.
     """
 
-    def __init__(self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> None:
+    def __init__(
+        self,
+        codes: CodeArray,
+        n_bins: Sequence[int],
+        weights: FloatArray | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self._n_threads = n_threads
         self._codes = np.ascontiguousarray(codes)
         # one weight stands for all where there are none
         self._weights = np.ones(1) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
@@ -48,7 +58,9 @@ class CompiledEngine(PosteriorEngine):
         """One pass over the rows; see `PosteriorEngine`."""
         padded = np.ones((self._n_padded, len(mixing)))
         padded[self._present] = np.maximum(tables, LEAST_FACTOR)
-        n_parts = numba.get_num_threads() if self._codes.size * len(mixing) > ONE_THREAD else 1
+        n_parts = 1
+        if self._codes.size * len(mixing) > ONE_THREAD:
+            n_parts = self._n_threads or numba.get_num_threads()
         counts = np.zeros((n_parts, *padded.shape))
         totals, log_likelihoods = np.zeros((n_parts, len(mixing))), np.zeros(n_parts)
         _pass = _threads if n_parts > 1 else _run
@@ -76,7 +88,7 @@ def _threads(
         _run(codes[rows], starts, tables, mixing, own_weights, counts[own], totals[own], log_likelihoods[own])
 
 
-@numba.njit(fastmath=True, cache=True)
+@numba.njit(fastmath=True, cache=True, nogil=True)
 def _run(
     codes: AnyArray,
     starts: AnyArray,

@@ -19,6 +19,9 @@ _KINDS = {
     ("polars", "LazyFrame"): "lazy_frames",
     ("pyarrow", "Dataset"): "arrow_datasets",
     ("duckdb", "DuckDBPyRelation"): "duckdb_relations",
+    ("dask", "DataFrame"): "dask_frame",
+    ("dask_expr", "DataFrame"): "dask_frame",
+    ("pyspark", "DataFrame"): "spark_frame",
 }
 
 
