@@ -2,12 +2,22 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jointwise import Dictionary, Profile, likelihood
+from jointwise import JUPAD, Dictionary, Profile, likelihood
 from jointwise.datasets import hybrid
 from jointwise.exceptions import InputError
 from jointwise.joint.mixture import ProductMixture
-from jointwise.likelihood import LikelihoodSettings, average, fit_likelihood, likelihood_problem, smoothing_rows, tidied
+from jointwise.likelihood import (
+    LikelihoodSettings,
+    average,
+    fit_likelihood,
+    likelihood_problem,
+    smoothing_rows,
+    spread_positions,
+    tidied,
+)
 from jointwise.marginals import CodedRows
 from jointwise.solvers import Factors, Status, simplex_weights
 
@@ -169,3 +179,28 @@ def test_an_interrupt_is_raised_where_it_is_not_to_be_kept_or_nothing_is_there(m
         interrupted_fit(monkeypatch, "best_start", 3, keep=False)
     with pytest.raises(KeyboardInterrupt):
         interrupted_fit(monkeypatch, "best_start", 1)
+
+
+def test_many_rows_are_met_in_growing_parts_first(monkeypatch):
+    """It ends about where EM on all rows does from the start; parts are of the sizes that were asked for."""
+    rows, fresh = hybrid(0).sample(30_000, rng=1), hybrid(0).sample(20_000, rng=2)
+    whole = JUPAD(4, random_state=0, learn_dictionary=False).fit(rows).score(fresh)
+    sizes = []
+    monkeypatch.setattr(likelihood, "PART_ROWS", 2_000)
+    monkeypatch.setattr(likelihood, "PART_GROWTH", 4)
+    monkeypatch.setattr(
+        likelihood, "spread_positions", lambda n, k, rng: sizes.append(k) or spread_positions(n, k, rng)
+    )
+    in_parts = JUPAD(4, random_state=0, learn_dictionary=False).fit(rows).score(fresh)
+    assert sizes == [2_000, 8_000]
+    assert in_parts == pytest.approx(whole, abs=0.02)
+
+
+@given(st.integers(1, 10**12), st.integers(1, 50), st.integers(0, 5))
+def test_spread_positions_rise_and_are_one_of_each_stretch(n, n_chosen, seed):
+    n_chosen = min(n, n_chosen)
+    positions = spread_positions(n, n_chosen, np.random.default_rng(seed))
+    assert len(positions) == n_chosen
+    assert np.all(np.diff(positions) > 0)
+    assert positions[0] >= 0
+    assert positions[-1] < n

@@ -15,7 +15,7 @@ from operator import add
 import numpy as np
 
 from jointwise._checks import check_integer, check_real
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.checkpoint import Checkpoint, ModelRecord, factors_at
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
@@ -42,6 +42,9 @@ SHORT_STEPS, SHORT_ROWS = 12, 20_000
 MANY_COMPONENTS = 16
 # Beyond so many rows the tolerance falls with the root of their number: more rows tell finer differences.
 FINER_ROWS = 20_000
+# Of more than twice as many rows, EM runs on so many first, then on `PART_GROWTH` times as many, and so on: few steps
+# on all of them are then left to do.
+PART_ROWS, PART_GROWTH = 250_000, 16
 # A component with less than this many rows to its name is dropped.
 LEAST_ROWS = 0.5
 # Components whose conditionals differ in no column by more than this in total variation are one.
@@ -158,10 +161,12 @@ def _fit_model(
     if settings.n_components == 1 or len(dictionaries) == 1:
         independence = Factors(np.ones(1), tuple(m[:, None] for m in problem.margins))
         return Learned(tuple(dictionaries), problem, independence), None
-    tol = settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
+    tol = _tolerance(settings, rows)
     reached = record.reached(problem, settings.n_components)
     start = (
-        best_start(rows, problem, settings, settings.starts_of_each(n_models), rng)
+        fitted_to_parts(
+            best_start(rows, problem, settings, settings.starts_of_each(n_models), rng), rows, problem, settings, rng
+        )
         if reached is None
         else factors_at(reached.state.point, problem)
     )
@@ -226,6 +231,34 @@ def best_start(
         solve(PosteriorEM(start, tol=settings.tol), problem, max_steps=SHORT_STEPS) for start in starts
     ]
     return min(runs, key=lambda run: float(run.history[-1])).value
+
+
+def fitted_to_parts(
+    start: Factors, rows: Rows, problem: LikelihoodProblem, settings: LikelihoodSettings, rng: np.random.Generator
+) -> Factors:
+    """Where EM ends on growing parts of many rows; the start itself where they are few."""
+    n_part = PART_ROWS
+    while 2 * n_part < len(rows):
+        part = rows.take(spread_positions(len(rows), n_part, rng))
+        of_part = replace(problem, rows=part.engine(), n_rows=part.n_rows)
+        start = solve(PosteriorEM(start, tol=_tolerance(settings, part)), of_part, max_steps=settings.max_iter).value
+        n_part *= PART_GROWTH
+    return start
+
+
+def spread_positions(n: int, n_chosen: int, rng: np.random.Generator) -> IntArray:
+    """Positions that rise, one drawn from each of so many equal stretches of n; takes no memory of size n.
+
+    >>> spread_positions(100, 4, np.random.default_rng(0)) // 25
+    array([0, 1, 2, 3])
+    """
+    ends = np.arange(n_chosen + 1) * n // n_chosen
+    return rng.integers(ends[:-1], ends[1:])
+
+
+def _tolerance(settings: LikelihoodSettings, rows: Rows) -> float:
+    """Nats per row by which a step must gain; more rows tell finer differences."""
+    return settings.tol * min(1.0, float(np.sqrt(FINER_ROWS / rows.n_rows)))
 
 
 def tidied(factors: Factors, problem: LikelihoodProblem) -> Factors:

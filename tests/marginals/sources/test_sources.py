@@ -20,11 +20,11 @@ from jointwise.exceptions import InputError, MissingDependencyError, StorageErro
 from jointwise.marginals import coding
 from jointwise.marginals.sources import LocalSource, find_source, local
 
+DUCKDB = pytest.param("duckdb", marks=pytest.mark.engines)
 
-@pytest.fixture(params=GUISES)
+
+@pytest.fixture(params=[DUCKDB if kind == "duckdb" else kind for kind in GUISES])
 def data(request, tmp_path):
-    if request.param == "duckdb":
-        pytest.importorskip("duckdb", reason="DuckDB is no dependency of the tests")
     return guise(request.param, arrow(), tmp_path)
 
 
@@ -91,13 +91,11 @@ def test_where_blocks_end_does_not_matter(cuts):
         assert np.array_equal(rows.codes, once.codes)
 
 
-def test_size_of_blocks_does_not_matter(tmp_path, monkeypatch, whole):
+@pytest.mark.parametrize("kind", ["parquet", "lazy", DUCKDB])
+def test_size_of_blocks_does_not_matter(kind, tmp_path, monkeypatch, whole):
     monkeypatch.setattr(local, "BLOCK_CELLS", 60)
-    for kind in ("parquet", "lazy", "duckdb"):
-        if kind == "duckdb":
-            pytest.importorskip("duckdb", reason="DuckDB is no dependency of the tests")
-        model = fitted(guise(kind, arrow(), tmp_path))
-        assert same_model(model.density_.mixture, whole.density_.mixture), kind
+    model = fitted(guise(kind, arrow(), tmp_path))
+    assert same_model(model.density_.mixture, whole.density_.mixture)
 
 
 def test_blocks_are_small(tmp_path, monkeypatch):
@@ -116,8 +114,8 @@ def test_a_lazy_frame_is_never_collected(monkeypatch, tmp_path):
     fitted(frame)
 
 
+@pytest.mark.engines
 def test_a_query_of_a_relation_is_run_anew_for_each_pass(whole, tmp_path):
-    pytest.importorskip("duckdb", reason="DuckDB is no dependency of the tests")
     relation = guise("duckdb", arrow(), tmp_path)
     if hasattr(type(relation), "fetchmany"):  # of older versions: partly read by someone else
         relation.fetchmany(5)
@@ -125,8 +123,10 @@ def test_a_query_of_a_relation_is_run_anew_for_each_pass(whole, tmp_path):
     assert same_model(fitted(relation).density_.mixture, whole.density_.mixture), "and a second time"
 
 
+@pytest.mark.engines
 def test_any_order_of_rows_gives_the_model(whole):
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is no dependency of the tests")
+    import duckdb
+
     connection = duckdb.connect(config={"preserve_insertion_order": "false", "threads": 2})
     connection.register("rows", arrow())
     for order in ("day", "number desc"):
@@ -134,8 +134,10 @@ def test_any_order_of_rows_gives_the_model(whole):
         assert same_model(model.density_.mixture, whole.density_.mixture)
 
 
+@pytest.mark.engines
 def test_a_relation_that_cannot_be_read_is_one_sentence():
-    duckdb = pytest.importorskip("duckdb", reason="DuckDB is no dependency of the tests")
+    import duckdb
+
     connection = duckdb.connect()
     relation = connection.sql("select 1 as a, 'x' as b")
     connection.close()
@@ -314,10 +316,15 @@ def test_the_classifier_says_what_to_do(tmp_path):
         JUPADClassifier().fit(guise("lazy", arrow(), tmp_path), ["a"] * 700)
 
 
-@pytest.mark.parametrize(("kind", "call"), [("lazy", "collect"), ("parquet", "to_table"), ("duckdb", "to_arrow_table")])
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        ("lazy", "collect"),
+        ("parquet", "to_table"),
+        pytest.param("duckdb", "to_arrow_table", marks=pytest.mark.engines),
+    ],
+)
 def test_scores_are_of_tables_in_memory(kind, call, tmp_path, whole):
-    if kind == "duckdb":
-        pytest.importorskip("duckdb", reason="DuckDB is no dependency of the tests")
     lazy = guise(kind, arrow(), tmp_path)
     imputer = JUPADImputer(2, random_state=0).fit(arrow())
     for ask in (whole.score_samples, whole.density_.logpdf, imputer.transform):
