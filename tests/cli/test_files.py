@@ -32,7 +32,7 @@ def written(folder, form):
         case "bom":
             path.write_bytes("\ufeffa; b;c;d\r\n1; x;0.5;true\r\n;y;1.5;false\r\n3;;;\r\n".encode())
         case "gz":
-            path.write_bytes(gzip.compress(b"a|b|c|d\n1|x|0.5|true\n|y|1.5|false\n3|||\n"))
+            path.write_bytes(gzip.compress(b"a|b|c|d\n1|x|0.5|true\n|y|1.5|false\n3|||\n", mtime=0))
         case "jsonl":
             records = [{"a": 1, "b": "x", "c": 0.5, "d": True}, {"b": "y", "c": 1.5, "d": False}, {"a": 3, "c": None}]
             path.write_text("\n".join(map(json.dumps, records)) + "\n\n")
@@ -142,7 +142,7 @@ def test_values_that_a_person_writes():
         (b"a,b\n1,\x00\n", "line 2: this is not text"),
         (b"a,b\n1," + b"x" * 200_000 + b"\n", "field larger than field limit"),
         (b"\x1f\x8b\x08\x00garbage", "damaged or cut short"),
-        (gzip.compress(b"a,b\n1,2\n" * 99)[:20] + b"xxxxxxxxxxxx", "damaged or cut short"),
+        (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:20] + b"xxxxxxxxxxxx", "damaged or cut short"),
         (b"PAR1 and then nothing", "cannot be read as parquet"),
         (b"ARROW1\x00\x00 and then nothing", "cannot be read as"),
         (b"\xff\xff\xff\xff and then nothing", "cannot be read as stream"),
