@@ -170,7 +170,7 @@ class TestCluster:
         ("gate", "settings"),
         [
             (("jointwise.marginals.profile", "read_table"), {}),
-            (("jointwise.marginals.coded", "encode_rows"), {}),
+            (("jointwise.marginals.coded", "code_table"), {}),
             (("jointwise.marginals.pairwise", "pair_counts"), {"polish": None}),
             (("jointwise.marginals.sources.parts", "posterior_engine", 20), {}),
         ],
