@@ -7,6 +7,7 @@ from jointwise import Dictionary, JointDensity
 from jointwise.cli import answers
 from jointwise.cli.language import bind, parse_question
 from jointwise.exceptions import ImpossibleEventError, InputError
+from jointwise.joint.events import Interval
 from jointwise.joint.mixture import ProductMixture
 from jointwise.variables import Schema, Variable
 
@@ -80,6 +81,10 @@ def test_dates_are_labelled_as_dates(density):
     labels = answers.partition(density, "day").labels
     assert labels[1].count("..") == 1
     assert bind(parse_question(f"P(day in {labels[1]})"), density.schema).asked
+
+
+def test_zero_has_no_sign():
+    assert answers.label(Variable("t", "continuous"), Interval(-0.0, 2.5)) == "0..2.5"
 
 
 def test_conditional_probability_is_that_of_the_density(density):

@@ -129,7 +129,7 @@ def _shown(variable: Variable, number: float) -> str:
         day = variable.decode_value(number)
         whole = isinstance(day, dt.datetime) and float(number).is_integer() and day.tzinfo is None
         return str(day.date() if whole else day.isoformat())
-    return f"{number:.10g}"
+    return f"{number + 0.0:.10g}"  # zero has no sign
 
 
 def _integers(density: JointDensity, name: str) -> list[Region]:
