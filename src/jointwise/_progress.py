@@ -32,6 +32,12 @@ def progress(name: str, max_steps: int, *, enabled: bool) -> AbstractContextMana
     return _bar(name, max_steps) if _has_bar() else _lines(name, max_steps)
 
 
+def tell(name: str, what: str, *, enabled: bool) -> None:
+    """Tell what begins now, where something is shown at all."""
+    if enabled:
+        _write(f"{name}: {what}")
+
+
 def _has_bar() -> bool:
     """Whether rich is there and stderr is a terminal or a notebook."""
     if find_spec("rich") is None:

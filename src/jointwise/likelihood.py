@@ -118,7 +118,7 @@ def fit_likelihood(
     settings : LikelihoodSettings
     rng : numpy.random.Generator
     callback : callable, optional
-        Called with the steps taken and the objective, at every step of the last run of each model.
+        Called with the steps taken and the objective, at every step of the runs of each model.
     checkpoint : Checkpoint, optional
         Where the fit notes how far it has come, and from where it goes on.
     """
@@ -165,7 +165,12 @@ def _fit_model(
     reached = record.reached(problem, settings.n_components)
     start = (
         fitted_to_parts(
-            best_start(rows, problem, settings, settings.starts_of_each(n_models), rng), rows, problem, settings, rng
+            best_start(rows, problem, settings, settings.starts_of_each(n_models), rng),
+            rows,
+            problem,
+            settings,
+            rng,
+            callback,
         )
         if reached is None
         else factors_at(reached.state.point, problem)
@@ -234,14 +239,20 @@ def best_start(
 
 
 def fitted_to_parts(
-    start: Factors, rows: Rows, problem: LikelihoodProblem, settings: LikelihoodSettings, rng: np.random.Generator
+    start: Factors,
+    rows: Rows,
+    problem: LikelihoodProblem,
+    settings: LikelihoodSettings,
+    rng: np.random.Generator,
+    callback: Callable[[int, float], None] | None,
 ) -> Factors:
     """Where EM ends on growing parts of many rows; the start itself where they are few."""
     n_part = PART_ROWS
     while 2 * n_part < len(rows):
         part = rows.take(spread_positions(len(rows), n_part, rng))
         of_part = replace(problem, rows=part.engine(), n_rows=part.n_rows)
-        start = solve(PosteriorEM(start, tol=_tolerance(settings, part)), of_part, max_steps=settings.max_iter).value
+        solver = PosteriorEM(start, tol=_tolerance(settings, part))
+        start = solve(solver, of_part, max_steps=settings.max_iter, callback=callback).value
         n_part *= PART_GROWTH
     return start
 

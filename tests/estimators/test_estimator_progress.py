@@ -41,6 +41,18 @@ def test_verbose_fits_write_to_stderr(estimator, parameters, capfd):
     assert err.splitlines()[-1].startswith(f"{name}: step {model.n_iter_} of at most 500, objective ")
 
 
+def test_readings_of_a_table_that_is_not_in_memory_are_told(capfd):
+    JUPAD(**QUICK, verbose=True).fit_blocks(lambda: np.array_split(X, 3))
+    told = capfd.readouterr().err.splitlines()
+    assert told[:3] == [
+        "JUPAD: reading the table, for its profile",
+        "JUPAD: reading it again, for its codes",
+        "JUPAD: 80 rows of 2 columns are coded",
+    ]
+    JUPAD(**QUICK).fit_blocks(lambda: np.array_split(X, 3))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_lines_go_to_the_logger_where_it_is_listened_to(capfd, caplog):
     with caplog.at_level(logging.INFO, logger="jointwise"):
         JUPAD(**QUICK, verbose=True).fit(X)

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from jointwise._checks import check_choice, check_integer, check_weights
-from jointwise._progress import progress
+from jointwise._progress import progress, tell
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.checkpoint import Checkpoint, check_checkpoint, parameter_marks, table_marks
@@ -129,7 +129,8 @@ class JointEstimator(TableEstimator):
         ----------
         X : frame or array of shape (n_samples, n_features), or a table that is not in memory
             Numbers, categories, text, booleans or dates; gaps are welcome. A `polars.LazyFrame`, a
-            `pyarrow.dataset.Dataset` or a DuckDB relation is read in blocks, twice.
+            `pyarrow.dataset.Dataset` or a DuckDB relation is read in blocks, twice; of a Dask or Spark DataFrame the
+            rows stay where they are.
         y : ignored
         sample_weight : array of shape (n_samples,) or str, optional
             How often each row counts; of a table that is not in memory, the name of the column that tells.
@@ -145,9 +146,12 @@ class JointEstimator(TableEstimator):
         return self
 
     def _fit_source(self, source: Source) -> Self:
+        self._tell("reading the table, for its profile")
         schema, axes = self._axes(source.profile())
         folder = None if self.scratch_dir is None else Path(self.scratch_dir)
+        self._tell("reading it again, for its codes")
         with source.coded(schema, axes, folder) as rows:
+            self._tell(f"{len(rows):,} rows of {len(axes)} columns are coded")
             self._fit_rows(rows)
         self._record_names(schema)
         return self
@@ -221,6 +225,9 @@ class JointEstimator(TableEstimator):
         if self.n_components != "auto":  # who asks for three components expects three
             return 1
         return next((n_models for most, n_models in MODELS if len(rows) <= most), 1)
+
+    def _tell(self, what: str) -> None:
+        tell(type(self).__name__, what, enabled=self.verbose)
 
     def _keeps(self) -> bool:
         return self.on_interrupt == "keep"
