@@ -15,7 +15,16 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer, PairwiseMarginals, Profile, checkpoint
+from jointwise import (
+    JUPAD,
+    Dictionary,
+    JUPADClassifier,
+    JUPADImputer,
+    PairwiseMarginals,
+    Profile,
+    checkpoint,
+    likelihood,
+)
 from jointwise.checkpoint import FORM, Checkpoint
 from jointwise.engines import ReferenceEngine
 from jointwise.exceptions import FileFormatError, InputError, StorageError
@@ -139,6 +148,27 @@ def test_a_fit_stopped_anywhere_goes_on_from_the_last_write_to_the_same_model(wa
         assert watch.run(again, rows()) == n_passes - done, place
         assert numbers(again) == whole, place
         assert not path.exists(), place
+
+
+def test_a_fit_stopped_on_a_part_of_many_rows_goes_on_from_there(watch, tmp_path, monkeypatch):
+    """The part is drawn again as it was, and only the passes since the last write are repeated."""
+    monkeypatch.setattr(likelihood, "PART_ROWS", 10)
+    monkeypatch.setattr(likelihood, "PART_GROWTH", 3)
+    settings = {"n_components": 2, "n_models": 2, "beta": 1.0, "random_state": 0, "learn_dictionary": False}
+    model = JUPAD(**settings).fit(rows())
+    path = tmp_path / "fit.checkpoint"
+    n_passes = watch.run(JUPAD(**settings, checkpoint=path), rows())
+    stages = dict.fromkeys(stage for stage, _, _ in watch.kept)
+    on_parts = [f"model {model} on {n} rows" for model in (1, 2) for n in (10, 30)]
+    assert [stage for stage in stages if " on " in stage] == on_parts
+    for stage in stages:
+        of_stage = [at for s, _, at in watch.kept if s == stage]
+        for stop_at in {of_stage[0] + 1, of_stage[len(of_stage) // 2] + 1, of_stage[-1] + 1} - {n_passes}:
+            assert watch.run(JUPAD(**settings, checkpoint=path), rows(), stop_at) is None, stage
+            done = watch.at_write
+            again = JUPAD(**settings, checkpoint=path)
+            assert watch.run(again, rows()) == n_passes - done, (stage, stop_at)
+            assert numbers(again) == numbers(model), (stage, stop_at)
 
 
 def test_a_fit_stopped_again_and_again_takes_no_more_than_the_lost_passes(watch, whole, tmp_path):

@@ -161,15 +161,38 @@ class ModelRecord:
     checkpoint : Checkpoint
     stage : str
         Name of the model's stage.
+    draws_again : bool
+        See `Checkpoint.keep`.
     """
 
-    def __init__(self, checkpoint: Checkpoint, stage: str) -> None:
+    def __init__(self, checkpoint: Checkpoint, stage: str, *, draws_again: bool = False) -> None:
         self._checkpoint = checkpoint
         self._stage = stage
+        self._draws_again = draws_again
         self._content: dict[str, Any] = checkpoint.find(stage, dict) or {}
+
+    def of_part(self, n_rows: int) -> ModelRecord:
+        """Return the record of the same model on a part of so many rows, which is drawn again when it goes on."""
+        return ModelRecord(self._checkpoint, f"{self._stage} on {n_rows} rows", draws_again=True)
+
+    def begun(self, problem: LikelihoodProblem, n_components: int) -> Factors | None:
+        """Where the model began; None if that was not noted."""
+        if "start" not in self._content:
+            return None
+        return self._checkpoint.find(
+            self._stage,
+            lambda content: factors_at(_checked_point(content["start"], problem.slices, n_components), problem),
+        )
+
+    def begin(self, start: Factors) -> None:
+        """Note where the model begins, and all that has been drawn by then."""
+        self._content = {"start": np.vstack([start.weights, *start.coefficients])}
+        self._checkpoint.keep(self._stage, self._content)
 
     def reached(self, problem: LikelihoodProblem, n_components: int) -> Reached[EMState] | None:
         """Where EM was; None if it has not begun."""
+        if set(self._content) == {"start"}:
+            return None
         return self._checkpoint.find(
             self._stage, lambda content: _reached_from_dict(content["em"], problem.slices, n_components)
         )
@@ -195,7 +218,7 @@ class ModelRecord:
 
     def _keep(self, **content: Any) -> None:
         self._content = {**self._content, **content}
-        self._checkpoint.keep(self._stage, self._content)
+        self._checkpoint.keep(self._stage, self._content, draws_again=self._draws_again)
 
 
 def check_checkpoint(path: Any) -> Path:

@@ -164,14 +164,7 @@ def _fit_model(
     tol = _tolerance(settings, rows)
     reached = record.reached(problem, settings.n_components)
     start = (
-        fitted_to_parts(
-            best_start(rows, problem, settings, settings.starts_of_each(n_models), rng),
-            rows,
-            problem,
-            settings,
-            rng,
-            callback,
-        )
+        _first_point(rows, problem, settings, n_models, rng, callback, record)
         if reached is None
         else factors_at(reached.state.point, problem)
     )
@@ -238,23 +231,47 @@ def best_start(
     return min(runs, key=lambda run: float(run.history[-1])).value
 
 
-def fitted_to_parts(
-    start: Factors,
+def _first_point(
     rows: Rows,
     problem: LikelihoodProblem,
     settings: LikelihoodSettings,
+    n_models: int,
     rng: np.random.Generator,
     callback: Callable[[int, float], None] | None,
+    record: ModelRecord,
 ) -> Factors:
-    """Where EM ends on growing parts of many rows; the start itself where they are few."""
-    n_part = PART_ROWS
-    while 2 * n_part < len(rows):
-        part = rows.take(spread_positions(len(rows), n_part, rng))
-        of_part = replace(problem, rows=part.engine(), n_rows=part.n_rows)
-        solver = PosteriorEM(start, tol=_tolerance(settings, part))
-        start = solve(solver, of_part, max_steps=settings.max_iter, callback=callback).value
-        n_part *= PART_GROWTH
+    """Where EM on all rows begins: the best of some starts, brought on by EM on growing parts where rows are many."""
+    parts = [(n_part, record.of_part(n_part)) for n_part in part_sizes(len(rows))]
+    held = [part.begun(problem, settings.n_components) for _, part in parts]
+    last = max((k for k, start in enumerate(held) if start is not None), default=0)
+    start = held[last] if held else None
+    if start is None:
+        start = best_start(rows, problem, settings, settings.starts_of_each(n_models), rng)
+    for n_part, part in parts[last:]:
+        if part.begun(problem, settings.n_components) is None:
+            part.begin(start)
+        some = rows.take(spread_positions(len(rows), n_part, rng))
+        start = solve(
+            PosteriorEM(start, tol=_tolerance(settings, some)),
+            replace(problem, rows=some.engine(), n_rows=some.n_rows),
+            max_steps=settings.max_iter,
+            callback=callback,
+            resume=part.reached(problem, settings.n_components),
+            on_state=part.on_state,
+        ).value
     return start
+
+
+def part_sizes(n_rows: int) -> list[int]:
+    """Numbers of rows that EM runs on before it meets all of them.
+
+    >>> part_sizes(100_000), part_sizes(1_000_000), part_sizes(100_000_000)
+    ([], [250000], [250000, 4000000])
+    """
+    sizes = [PART_ROWS]
+    while 2 * sizes[-1] < n_rows:
+        sizes.append(sizes[-1] * PART_GROWTH)
+    return sizes[:-1]
 
 
 def spread_positions(n: int, n_chosen: int, rng: np.random.Generator) -> IntArray:
