@@ -108,3 +108,13 @@ def test_a_miniature_run(module, tmp_path, monkeypatch):
     assert "| JUPAD() | " in text
     keys = [task.key for task in module.EXPERIMENT.tasks(quick=False)]
     assert len(set(keys)) == len(keys)
+
+
+def test_a_value_that_cannot_be_tells_nothing():
+    density = (
+        JUPAD(2, random_state=0).fit({"a": [1, 2, 3] * 30, "b": [0.5, 1.5, 2.5] * 30, "c": ["u", "v"] * 45}).density_
+    )
+    assert conditional.given(density, {}) is density
+    assert conditional.given(density, {"a": 50}) is density
+    both = conditional.given(density, {"a": 50, "b": 1.5})
+    assert both.probability({"c": "u"}) == pytest.approx(density.condition({"b": 1.5}).probability({"c": "u"}))

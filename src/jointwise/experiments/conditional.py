@@ -14,6 +14,7 @@ from sklearn.impute import KNNImputer
 from jointwise._typing import BoolArray, FloatArray
 from jointwise.datasets.textures import CLASSES
 from jointwise.estimators import JUPAD
+from jointwise.exceptions import ImpossibleEventError
 from jointwise.experiments.base import Experiment, Result, Task
 from jointwise.experiments.classification import standard_error
 from jointwise.experiments.distances import DEFAULT
@@ -144,10 +145,21 @@ def inside(density: Any, rows: FloatArray, hidden: BoolArray, rng: np.random.Gen
     tails = [tail for share in SHARES for tail in ((1 - share) / 2, (1 + share) / 2)]
     for i, n in cells:
         known = {density.names[k]: rows[i, k] for k in np.flatnonzero(~hidden[i])}
-        conditional = density.condition(known) if known else density
+        conditional = given(density, known)
         low, high = np.reshape(conditional.quantile(density.names[n], tails), (-1, 2)).T
         hits += (low <= rows[i, n]) & (rows[i, n] <= high)
     return [float(share) for share in hits / len(cells)]
+
+
+def given(density: Any, known: Mapping[str, float]) -> Any:
+    """Density given values; one that cannot be, such as an integer beyond all that were seen, tells nothing."""
+    try:
+        return density.condition(known) if known else density
+    except ImpossibleEventError:
+        if len(known) == 1:
+            return density
+    possible = {name: value for name, value in known.items() if given(density, {name: value}) is not density}
+    return density.condition(possible) if possible else density
 
 
 def run_textures(*, quick: bool) -> Result:
