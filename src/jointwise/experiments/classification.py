@@ -190,7 +190,7 @@ def _why(scores: Sequence[Score], dataset: str) -> str:
         ROTATED: "on principal components, which are free of the linear correlation that a product has to pay for",
     }
     told = [
-        f"{reason} it has {accuracies(scores, dataset, control).mean():.3f}"
+        f"{reason}, it has {accuracies(scores, dataset, control).mean():.3f}"
         for control, reason in reasons.items()
         if len(accuracies(scores, dataset, control))
     ]

@@ -46,11 +46,12 @@ def draw_collage(collage: Collage, labels: Mapping[str, str], path: Path) -> str
     shares = {name: float(np.mean(classes == collage.truth)) for name, classes in found.items()}
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.patches import Patch
 
     columns = 4
     rows = -(-(2 + len(found)) // columns)
-    figure = Figure(figsize=(2.4 * columns, 2.8 * rows + 0.4), layout="constrained")
+    figure = Figure(figsize=(2.4 * columns, 2.8 * rows + 0.4), layout=ConstrainedLayoutEngine(h_pad=0.08))
     panels: Any = figure.subplots(rows, columns, squeeze=False).ravel()
     _picture(panels[0], pixels(collage.patches), "collage of test patches")
     maps = {"truth": collage.truth} | {f"{name}\n{shares[name]:.1%} right": found[name] for name in found}
