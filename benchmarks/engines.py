@@ -1,7 +1,7 @@
 """One table of 1,000,000 rows x 10 columns in every place it may lie: rows per second of each pass of a fit.
 
-In every place the counts of all pairs, and the log-densities of a fit, are compared with those of the array. Of more rows
-(`JOINTWISE_BENCH_ROWS`) a fit depends on their order, which Spark may change. Places whose package is not installed are
+In every place the counts of all pairs, and the log-densities of a fit, are compared with those of the array. Of more
+rows (`JOINTWISE_BENCH_ROWS`) a fit depends on their order, which Spark may change. Places whose package is missing are
 left out. Dask has two workers of one thread, Spark two threads.
 """
 
