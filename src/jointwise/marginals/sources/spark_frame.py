@@ -73,9 +73,9 @@ class SparkSource(Source):
         names = self._names
 
         def summed(batches: Iterator[Any], part: int) -> Iterator[Cell]:
-            sums = [statistic(block) for block in _blocks(batches, names)]
-            if sums:
-                yield Cell(part, 0, 0, pickle.dumps(reduce(add, sums)))
+            sums = reduce(_added, (statistic(block) for block in _blocks(batches, names)), None)
+            if sums is not None:
+                yield Cell(part, 0, 0, pickle.dumps(sums))
 
         cells = _collected(_mapped(self._frame, summed))
         if not cells:
