@@ -52,6 +52,18 @@ def model(data, **settings):
     return JUPAD(**({"n_components": 3, "random_state": 0} | settings)).fit(data)
 
 
+def assert_weighs(make, frame, *, where):
+    """A column of weights gives the fit of the frame with these weights, which are halves: their sums are exact."""
+    weights = np.random.default_rng(1).integers(0, 4, len(frame)) / 2
+    settings = {"n_components": 3, "random_state": 0, "max_iter": 30, "tol": 1e-3}
+    expected = JUPAD(**settings).fit(frame, sample_weight=weights)
+    found = JUPAD(**settings).fit(make(frame.assign(w=weights)), sample_weight="w")
+    assert found.feature_names_in_.tolist() == list(frame.columns)
+    if where == "here":
+        assert_same_model(found, expected)
+    np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
+
+
 def in_parts(monkeypatch):
     """Let even a small table be fitted where its rows lie, rather than be brought here; only starts take a sample."""
     monkeypatch.setattr(_base, "CANONICAL_ROWS", 10)

@@ -10,7 +10,17 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import pandas as pd
 import pytest
-from cluster_cases import Killer, assert_same_model, assert_same_table, cut, hold, in_parts, mixed_frame, model
+from cluster_cases import (
+    Killer,
+    assert_same_model,
+    assert_same_table,
+    assert_weighs,
+    cut,
+    hold,
+    in_parts,
+    mixed_frame,
+    model,
+)
 
 from jointwise.exceptions import ClusterError, InputError
 from jointwise.marginals.sources import dask_frame as dask_frame_module
@@ -62,6 +72,12 @@ def test_a_fit_where_the_rows_lie_is_the_same_to_rounding(monkeypatch, local, se
     frame = mixed_frame()
     expected, found = model(frame, **settings), model(dask_frame(frame), **settings)
     np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
+
+
+def test_a_column_may_weigh_the_rows(monkeypatch, local):
+    assert_weighs(dask_frame, mixed_frame(), where="here")
+    in_parts(monkeypatch)
+    assert_weighs(dask_frame, mixed_frame(), where="there")
 
 
 def test_repartitioning_changes_nothing(local):

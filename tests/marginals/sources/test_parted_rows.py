@@ -17,7 +17,7 @@ from jointwise.engines.compiled import CompiledEngine
 from jointwise.exceptions import InputError
 from jointwise.marginals import CodedRows
 from jointwise.marginals.sources import parts as parts_module
-from jointwise.marginals.sources.parts import PartedRows, Parts
+from jointwise.marginals.sources.parts import Part, PartedRows, Parts
 from jointwise.variables import Schema, Variable
 
 
@@ -33,26 +33,28 @@ class Listed(Parts):
         return reduce(add, map(statistic, self.arrays))
 
     def each(self, function, arguments):
-        return [function(codes, own) for codes, own in zip(self.arrays, arguments, strict=True)]
+        return [function(part, own) for part, own in zip(self.arrays, arguments, strict=True)]
 
     @property
     def lengths(self):
-        return [len(codes) for codes in self.arrays]
+        return [len(part.codes) for part in self.arrays]
 
 
-def coded(n, n_bins, seed=0):
-    """Rows of random codes, with gaps."""
+def coded(n, n_bins, seed=0, *, weighted=False):
+    """Rows of random codes, with gaps, and weights of which sums are exact."""
     rng = np.random.default_rng(seed)
     schema = Schema(tuple(Variable(f"v{k}", "continuous") for k in range(len(n_bins))), "numpy")
     axes = tuple(BinnedAxis(np.arange(bins - 1.0)) for bins in n_bins)
     codes = np.stack([rng.integers(0, bins + 1, n) for bins in n_bins], axis=1)
-    return CodedRows(schema, axes, codes.astype(np.uint8))
+    weights = rng.integers(0, 9, n) / 4 if weighted else None
+    return CodedRows(schema, axes, codes.astype(np.uint8), weights)
 
 
 def parted(rows, places):
     bounds = [0, *sorted(places), len(rows)]
-    cuts = [rows.codes[a:b] for a, b in pairwise(bounds)]
-    return PartedRows(rows.schema, rows.axes, Listed(cuts))
+    weighted = rows.weights is not None
+    cuts = [Part(rows.codes[a:b], rows.weights[a:b] if weighted else None) for a, b in pairwise(bounds)]
+    return PartedRows(rows.schema, rows.axes, Listed(cuts), weighted=weighted)
 
 
 def factors(rows, rank=3, seed=1):
@@ -65,17 +67,19 @@ def factors(rows, rank=3, seed=1):
     places=st.lists(st.integers(0, 40), max_size=6),
     n_bins=st.lists(st.integers(2, 5), min_size=1, max_size=3),
     seed=st.integers(0, 99),
+    weighted=st.booleans(),
 )
-@settings(max_examples=50)
-def test_any_cut_gives_the_same_values(n, places, n_bins, seed):
-    whole = coded(n, n_bins, seed)
+@settings(max_examples=80)
+def test_any_cut_gives_the_same_values(n, places, n_bins, seed, weighted):
+    whole = coded(n, n_bins, seed, weighted=weighted)
     rows = parted(whole, [min(place, n) for place in places])
-    assert (len(rows), rows.n_rows) == (n, float(n))
+    assert (len(rows), rows.n_rows) == (n, whole.n_rows)
     for k, margin in enumerate(whole.margins):
         assert np.array_equal(rows.marginal(k), margin)
     assert rows.pairs() == whole.pairs()
     chosen = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
     assert np.array_equal(rows.take(chosen).codes, whole.take(chosen).codes)
+    assert np.array_equal(rows.take(chosen).weights, whole.take(chosen).weights)
     a, b = (each.engine().posterior_counts(*factors(whole)) for each in (rows, whole))
     np.testing.assert_allclose(a.counts, b.counts, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(a.totals, b.totals, rtol=1e-10)
@@ -130,12 +134,12 @@ def test_parts_side_by_side_in_threads_give_the_same_bits():
     read_only.flags.writeable = False
     ready = threading.Barrier(4)
 
-    def one_pass(codes):
+    def one_pass(part):
         ready.wait(30)
-        return parts_module._posterior_counts(codes, whole.n_bins, tables, mixing)
+        return parts_module._posterior_counts(part, whole.n_bins, tables, mixing)
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(one_pass, [whole.codes, read_only] * 2))
+        found = list(pool.map(one_pass, [Part(whole.codes), Part(read_only)] * 2))
     for each in found[1:]:
         assert np.array_equal(each.counts, found[0].counts)
         assert each.log_likelihood == found[0].log_likelihood

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from cluster_cases import assert_same_model, assert_same_table, in_parts, mixed_frame, model
+from cluster_cases import assert_same_model, assert_same_table, assert_weighs, in_parts, mixed_frame, model
 
 from jointwise.exceptions import ClusterError, InputError, MissingDependencyError
 from jointwise.marginals import Profile
@@ -92,6 +92,19 @@ def test_a_fit_where_the_rows_lie_is_the_same_to_rounding(spark, monkeypatch, ta
     expected, found = model(frame, **settings), model(table, **settings)
     np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
     assert persisted(spark) == 0
+
+
+def test_a_column_may_weigh_the_rows(spark, monkeypatch, frame):
+    plain = frame.drop(columns="day")
+
+    def make(weighted):
+        rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in weighted.astype(object).to_numpy()]
+        spread = spark.sparkContext.parallelize(rows, 3)
+        return spark.createDataFrame(spread, "number double, count long, text string, flag boolean, w double")
+
+    assert_weighs(make, plain, where="here")
+    in_parts(monkeypatch)
+    assert_weighs(make, plain, where="there")
 
 
 def test_partitions_in_several_blocks_keep_the_order_of_rows(spark):

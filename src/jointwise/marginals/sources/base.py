@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -70,17 +71,11 @@ class Source(ABC):
         profile = self.reduce(Profile.of if self.weights is None else partial(_weighed_profile, column=self.weights))
         return profile if self.container is None else replace(profile, container=self.container)
 
-    def with_weights(self, column: str) -> Source:
-        """Return the same table with one of its columns as the weights of its rows; not every source can.
-
-        Parameters
-        ----------
-        column : str
-        """
-        raise InputError(
-            f"sample_weight={column!r} is not supported for {type(self).__name__}, whose rows lie elsewhere; leave it "
-            "out, or read the table here, for instance as Parquet files."
-        )
+    def with_weights(self, column: str) -> Self:
+        """Return the same table with one of its columns as the weights of its rows."""
+        weighted = copy(self)
+        weighted.weights = column
+        return weighted
 
 
 def weighed(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:

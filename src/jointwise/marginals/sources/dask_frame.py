@@ -13,12 +13,11 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from jointwise._typing import CodeArray
 from jointwise.axes import Axis
 from jointwise.exceptions import ClusterError
-from jointwise.marginals.coded import CodedRows, Rows
+from jointwise.marginals.coded import Rows
 from jointwise.marginals.sources.base import Source, StatisticT
-from jointwise.marginals.sources.parts import PartedRows, Parts
+from jointwise.marginals.sources.parts import Part, PartedRows, Parts
 from jointwise.variables import Schema
 
 # Seconds between two looks at whether the scheduler is still there.
@@ -57,10 +56,10 @@ class DaskSource(Source):
     @contextmanager
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:  # noqa: ARG002
         """Return the rows coded, in the workers' memory until the context ends."""
-        code = partial(_codes, schema=schema, axes=tuple(axes))
+        code = partial(Part.of, schema=schema, axes=tuple(axes), weights=self.weights)
         parts = _DaskParts(self._cluster, self._cluster.persist(_applied(code, self._blocks)))
         try:
-            yield PartedRows(schema, axes, parts)
+            yield PartedRows(schema, axes, parts, weighted=self.weights is not None)
         finally:
             parts.release()
 
@@ -72,11 +71,11 @@ class _DaskParts(Parts):
         self._cluster = cluster
         self._codes = codes
 
-    def total(self, statistic: Callable[[CodeArray], StatisticT]) -> StatisticT:
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
         total: StatisticT = self._cluster.compute(_tree_sum(_applied(statistic, self._codes)))
         return total
 
-    def each(self, function: Callable[[CodeArray, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
         from dask import delayed
 
         found: list[Any] = self._cluster.compute(delayed(list, pure=False)(_applied(function, self._codes, arguments)))
@@ -186,9 +185,5 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def _codes(block: Any, schema: Schema, axes: tuple[Axis, ...]) -> CodeArray:
-    return CodedRows.of(block, schema, axes).codes
-
-
-def _length(codes: CodeArray, _: None) -> int:
-    return len(codes)
+def _length(part: Part, _: None) -> int:
+    return len(part.codes)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from copy import copy
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -74,12 +73,6 @@ class LocalSource(Source):
         self._blocks = blocks
         self.container = container
         self._n_rows: int | None = None  # of the first whole pass
-
-    def with_weights(self, column: str) -> Self:
-        """Return the same table with one of its columns as the weights of its rows."""
-        weighted = copy(self)
-        weighted.weights = column
-        return weighted
 
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
         """Return the sum of a statistic over all blocks, added in their order."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,23 @@ from jointwise.axes import Axis
 from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
 from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.marginals.sources.base import StatisticT
+from jointwise.marginals.sources.base import StatisticT, weighed
 from jointwise.variables import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows: their codes, of shape (n, N), and if they have weights, those, of shape (n,)."""
+
+    codes: CodeArray
+    weights: FloatArray | None = None
+
+    @classmethod
+    def of(cls, block: Any, schema: Schema, axes: Sequence[Axis], weights: str | None) -> Part:
+        """Code the rows of a block, one of whose columns may hold their weights."""
+        table, row_weights = weighed(block, weights)
+        rows = CodedRows.of(table, schema, axes, row_weights)
+        return cls(rows.codes, rows.weights)
 
 
 class Parts(ABC):
@@ -26,7 +41,7 @@ class Parts(ABC):
     """
 
     @abstractmethod
-    def total(self, statistic: Callable[[CodeArray], StatisticT]) -> StatisticT:
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
         """Return the sum of a statistic over all parts, added where they lie.
 
         The order of additions is fixed by the parts alone, whichever is done first: the result is the same, bit for
@@ -34,7 +49,7 @@ class Parts(ABC):
         """
 
     @abstractmethod
-    def each(self, function: Callable[[CodeArray, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
         """Return what a function makes of every part and its own argument, in the order of the parts."""
 
     @property
@@ -51,13 +66,16 @@ class PartedRows(Rows):
     schema : Schema of N variables
     axes : sequence of N axes
     parts : Parts
-        Each of shape (rows of it, N), uint8 or uint16 as `encode_rows` makes them; a part may have no rows.
+        Codes are uint8 or uint16 as `encode_rows` makes them; a part may have no rows.
+    weighted : bool
+        Whether all parts have weights, or none.
     """
 
-    def __init__(self, schema: Schema, axes: Sequence[Axis], parts: Parts) -> None:
+    def __init__(self, schema: Schema, axes: Sequence[Axis], parts: Parts, *, weighted: bool = False) -> None:
         self.schema = schema
         self.axes = tuple(axes)
         self._parts = parts
+        self._weighted = weighted
 
     @cached_property
     def _starts(self) -> IntArray:
@@ -67,10 +85,10 @@ class PartedRows(Rows):
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    @property
+    @cached_property
     def n_rows(self) -> float:
-        """Number of rows."""
-        return float(len(self))
+        """Number of rows, or the sum of their weights."""
+        return self._parts.total(_sum_of_weights) if self._weighted else float(len(self))
 
     @cached_property
     def margins(self) -> tuple[FloatArray, ...]:
@@ -85,11 +103,13 @@ class PartedRows(Rows):
             positions - start if len(positions) < n else slice(None)
             for positions, start, n in zip(np.split(chosen, cuts), self._starts, self._parts.lengths, strict=False)
         ]
-        return CodedRows(self.schema, self.axes, np.concatenate(self._parts.each(getitem, own)))
+        found = self._parts.each(_chosen, own)
+        weights = np.concatenate([part.weights for part in found]) if self._weighted else None
+        return CodedRows(self.schema, self.axes, np.concatenate([part.codes for part in found]), weights)
 
     def pairs(self) -> PairwiseMarginals:
         """Return the counts of all pairs of columns."""
-        return self._parts.total(partial(PairwiseMarginals.from_codes, schema=self.schema, axes=self.axes))
+        return self._parts.total(partial(_pair_counts, schema=self.schema, axes=self.axes))
 
     def engine(self) -> PosteriorEngine:
         """Return the rows ready for posterior counts."""
@@ -108,16 +128,27 @@ class _PartedEngine(PosteriorEngine):
         return self._parts.total(partial(_posterior_counts, n_bins=self._n_bins, tables=tables, mixing=mixing))
 
 
-def _stacked_margins(codes: CodeArray, schema: Schema, axes: tuple[Axis, ...]) -> AnyArray:
-    return np.concatenate(CodedRows(schema, axes, codes).margins)
+def _chosen(part: Part, rows: IntArray | slice) -> Part:
+    return Part(part.codes[rows], None if part.weights is None else part.weights[rows])
 
 
-def _posterior_counts(
-    codes: CodeArray, n_bins: Sequence[int], tables: FloatArray, mixing: FloatArray
-) -> PosteriorCounts:
+def _sum_of_weights(part: Part) -> float:
+    return 0.0 if part.weights is None else float(part.weights.sum())
+
+
+def _stacked_margins(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> AnyArray:
+    return np.concatenate(CodedRows(schema, axes, part.codes, part.weights).margins)
+
+
+def _pair_counts(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> PairwiseMarginals:
+    return PairwiseMarginals.from_codes(part.codes, schema, axes, part.weights)
+
+
+def _posterior_counts(part: Part, n_bins: Sequence[int], tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
     """Posterior counts of one part, in one thread: parts run side by side.
 
     Arrays that were sent are read-only, and numba would compile the pass once more for those.
     """
-    own: CodeArray = np.require(codes, requirements=["C", "W"])
-    return posterior_engine(own, n_bins, n_threads=1).posterior_counts(tables, np.array(mixing))
+    codes: CodeArray = np.require(part.codes, requirements=["C", "W"])
+    weights = None if part.weights is None else np.require(part.weights, requirements=["C", "W"])
+    return posterior_engine(codes, n_bins, weights, n_threads=1).posterior_counts(tables, np.array(mixing))

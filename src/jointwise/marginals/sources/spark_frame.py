@@ -8,7 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ import numpy as np
 from jointwise._typing import CodeArray
 from jointwise.axes import Axis, code_dtype
 from jointwise.exceptions import ClusterError, InputError, JointwiseError, MissingDependencyError
-from jointwise.marginals.coded import CodedRows, Rows
+from jointwise.marginals.coded import Rows
 from jointwise.marginals.sources.base import Source, StatisticT
-from jointwise.marginals.sources.parts import PartedRows, Parts
+from jointwise.marginals.sources.parts import Part, PartedRows, Parts
 from jointwise.variables import Schema
 
 # Rows that are counted or coded at once: Spark hands over 10,000, for which a sketch would be merged too often.
@@ -91,16 +91,16 @@ class SparkSource(Source):
 
         Spark does not promise the same order of rows in two passes over a frame; the codes, which are kept, have one.
         """
-        names, axes = self._names, tuple(axes)
+        names, axes, weights = self._names, tuple(axes), self.weights
 
         def code(batches: Iterator[Any], part: int) -> Iterator[Cell]:
             for number, block in enumerate(_blocks(batches, names)):
-                codes = CodedRows.of(block, schema, axes).codes
-                yield Cell(part, number, len(codes), codes.tobytes())
+                yield Cell(part, number, *_to_bytes(Part.of(block, schema, axes, weights)))
 
         frame = _mapped(self._frame, code).persist()
         try:
-            yield PartedRows(schema, axes, _SparkParts(frame, axes))
+            weighted = weights is not None
+            yield PartedRows(schema, axes, _SparkParts(frame, axes, weighted=weighted), weighted=weighted)
         finally:
             with suppress(Exception):  # where Spark is lost, so is what it kept
                 frame.unpersist()
@@ -109,9 +109,9 @@ class SparkSource(Source):
 class _SparkParts(Parts):
     """Codes as cells of a persisted frame."""
 
-    def __init__(self, frame: Any, axes: Sequence[Axis]) -> None:
+    def __init__(self, frame: Any, axes: Sequence[Axis], *, weighted: bool) -> None:
         self._frame = frame
-        self._dtype, self._n_columns = code_dtype(axes), len(axes)
+        self._read = partial(_from_bytes, dtype=code_dtype(axes), n_columns=len(axes), weighted=weighted)
         found = _collected(frame.selectExpr("part", "number", "rows", f"if(number = {FAILED}, value, null) as value"))
         self._places = [(cell.part, cell.number) for cell in found]
         self._lengths = [cell.rows for cell in found]
@@ -120,12 +120,11 @@ class _SparkParts(Parts):
     def lengths(self) -> Sequence[int]:
         return self._lengths
 
-    def total(self, statistic: Callable[[CodeArray], StatisticT]) -> StatisticT:
-        dtype, n_columns = self._dtype, self._n_columns
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
+        read = self._read
 
         def summed(batches: Iterator[Any], part: int) -> Iterator[Cell]:
-            parts = (_codes(cell, dtype, n_columns) for cell in _cells(batches))
-            sums = reduce(_added, (statistic(codes) for codes in parts), None)
+            sums = reduce(_added, (statistic(read(cell)) for cell in _cells(batches)), None)
             if sums is not None:
                 yield Cell(part, 0, 0, pickle.dumps(sums))
 
@@ -133,13 +132,13 @@ class _SparkParts(Parts):
         total: StatisticT = reduce(add, (pickle.loads(cell.value) for cell in cells))  # noqa: S301
         return total
 
-    def each(self, function: Callable[[CodeArray, Any], Any], arguments: Sequence[Any]) -> list[Any]:
-        dtype, n_columns = self._dtype, self._n_columns
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        read = self._read
         own = dict(zip(self._places, arguments, strict=True))
 
         def apply(batches: Iterator[Any], part: int) -> Iterator[Cell]:  # noqa: ARG001
             for cell in _cells(batches):
-                found = function(_codes(cell, dtype, n_columns), own[cell.part, cell.number])
+                found = function(read(cell), own[cell.part, cell.number])
                 yield cell._replace(value=pickle.dumps(found))
 
         return [pickle.loads(cell.value) for cell in _collected(_mapped(self._frame, apply))]  # noqa: S301
@@ -233,9 +232,15 @@ def _cells(batches: Iterable[Any]) -> Iterator[Cell]:
             yield Cell(part.as_py(), number.as_py(), rows.as_py(), value.as_buffer())
 
 
-def _codes(cell: Cell, dtype: Any, n_columns: int) -> CodeArray:
-    codes: CodeArray = np.frombuffer(cell.value, dtype=dtype).reshape(-1, n_columns)
-    return codes
+def _to_bytes(part: Part) -> tuple[int, bytes]:
+    """Number of rows, and their codes followed by their weights, if they have any."""
+    return len(part.codes), part.codes.tobytes() + (b"" if part.weights is None else part.weights.tobytes())
+
+
+def _from_bytes(cell: Cell, dtype: Any, n_columns: int, *, weighted: bool) -> Part:
+    codes: CodeArray = np.frombuffer(cell.value, dtype=dtype, count=cell.rows * n_columns).reshape(-1, n_columns)
+    weights = np.frombuffer(cell.value, dtype=np.float64, offset=codes.nbytes).copy() if weighted else None
+    return Part(codes, weights)
 
 
 def _added(total: Any, value: Any) -> Any:
