@@ -247,8 +247,8 @@ def _first_point(
     start = held[last] if held else None
     if start is None:
         start = best_start(rows, problem, settings, settings.starts_of_each(n_models), rng)
-    for n_part, part in parts[last:]:
-        if part.begun(problem, settings.n_components) is None:
+    for (n_part, part), begun in zip(parts[last:], held[last:], strict=True):
+        if begun is None:
             part.begin(start)
         some = rows.take(spread_positions(len(rows), n_part, rng))
         start = solve(

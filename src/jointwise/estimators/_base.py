@@ -22,7 +22,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
 from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.estimators._tables import TableEstimator, generator
-from jointwise.exceptions import InputError
+from jointwise.exceptions import InputError, StorageError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
@@ -187,6 +187,11 @@ class JointEstimator(TableEstimator):
             check_choice("polish", self.polish, ("likelihood",))
         check_integer("n_bins", self.n_bins, LEAST_BINS)
         check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
+        if self.scratch_dir is not None and not Path(self.scratch_dir).is_dir():
+            raise StorageError(
+                f"`scratch_dir` must be a folder or None; there is none at {str(self.scratch_dir)!r}. "
+                "Give scratch_dir a folder that exists and can be written."
+            )
         check_choice("device", self.device, ("cpu", "cuda"))
         if self.device == "cuda":
             check_cuda()

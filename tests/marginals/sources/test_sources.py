@@ -389,7 +389,18 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
         JUPAD(scratch_dir=tmp_path).fit(guise("blocks", arrow(), tmp_path))
 
 
-def test_a_scratch_folder_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "MEMORY_BYTES", 5)
+def test_a_scratch_folder_that_is_not_there_is_told_before_any_work(tmp_path):
+    def blocks():
+        raise AssertionError("read")
+
     with pytest.raises(StorageError, match="Give scratch_dir a folder that exists"):
-        JUPAD(scratch_dir=tmp_path / "none").fit(guise("blocks", arrow(), tmp_path))
+        JUPAD(scratch_dir=tmp_path / "nowhere").fit_blocks(blocks)
+
+
+def test_a_scratch_file_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "MEMORY_BYTES", 5)
+    source = as_source(arrow())
+    schema = source.profile().schema()
+    coded = source.coded(schema, source.profile().axes(schema, 8), tmp_path / "none")
+    with pytest.raises(StorageError, match="Give scratch_dir a folder that exists"), coded:
+        pass

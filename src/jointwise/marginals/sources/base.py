@@ -15,7 +15,7 @@ from jointwise._checks import check_weights, unknown_name
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
-from jointwise.marginals.coded import Rows
+from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.marginals.profile import Profile
 from jointwise.tables import Table, read_table
 from jointwise.variables import Schema
@@ -102,3 +102,9 @@ def weighed(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:
 
 def _weighed_profile(block: Any, column: str) -> Profile:
     return Profile.of(*weighed(block, column))
+
+
+def code_block(block: Any, schema: Schema, axes: Sequence[Axis], weights: str | None) -> CodedRows:
+    """Return the rows of a block coded, with the weights that one of its columns may hold."""
+    table, row_weights = weighed(block, weights)
+    return CodedRows.of(table, schema, axes, row_weights)

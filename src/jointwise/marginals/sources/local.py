@@ -18,7 +18,7 @@ from jointwise._typing import AnyArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError, StorageError
 from jointwise.marginals.coded import CodedRows, Rows
-from jointwise.marginals.sources.base import Source, StatisticT, weighed
+from jointwise.marginals.sources.base import Source, StatisticT, code_block
 from jointwise.tables import Table, read_table
 from jointwise.variables import Schema
 
@@ -88,7 +88,7 @@ class LocalSource(Source):
     @contextmanager
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:
         """Return the rows coded, in memory while they are few, else in a file that has no name and ends with it."""
-        code = partial(_coded, schema=schema, axes=tuple(axes), weights=self.weights)
+        code = partial(code_block, schema=schema, axes=tuple(axes), weights=self.weights)
         with ExitStack() as stack:
             codes = stack.enter_context(_Store(folder))
             weights = stack.enter_context(_Store(folder))
@@ -128,11 +128,6 @@ class LocalSource(Source):
                 f"The table had {self._n_rows} rows when it was read first and {n_rows} when it was read again. It "
                 "must stay as it is during a fit: let nothing write to it, and no query draw rows at random."
             )
-
-
-def _coded(block: Any, *, schema: Schema, axes: tuple[Axis, ...], weights: str | None) -> CodedRows:
-    table, row_weights = weighed(block, weights)
-    return CodedRows.of(table, schema, axes, row_weights)
 
 
 class _Store:

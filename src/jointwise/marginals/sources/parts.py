@@ -15,7 +15,7 @@ from jointwise.axes import Axis
 from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
 from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.marginals.sources.base import StatisticT, weighed
+from jointwise.marginals.sources.base import StatisticT, code_block
 from jointwise.variables import Schema
 
 
@@ -29,8 +29,7 @@ class Part:
     @classmethod
     def of(cls, block: Any, schema: Schema, axes: Sequence[Axis], weights: str | None) -> Part:
         """Code the rows of a block, one of whose columns may hold their weights."""
-        table, row_weights = weighed(block, weights)
-        rows = CodedRows.of(table, schema, axes, row_weights)
+        rows = code_block(block, schema, axes, weights)
         return cls(rows.codes, rows.weights)
 
 
