@@ -168,7 +168,7 @@ def verdicts(scores: Sequence[Score]) -> str:
             holds = ours.mean() >= EASY_ACCURACY
             claim = f"{DEFAULT} has at least {EASY_ACCURACY} on {dataset}: {ours.mean():.3f}"
         else:
-            holds = ours.mean() + standard_error(ours) >= theirs.mean()
+            holds = (ours - theirs).mean() >= -standard_error(ours - theirs)
             claim = (
                 f"{DEFAULT} is no worse than the better Gaussian mixture on {dataset}, within one standard error: "
                 f"{ours.mean():.3f} ± {standard_error(ours):.3f} against {theirs.mean():.3f} ± "
