@@ -58,7 +58,7 @@ PACKAGES: dict[str, set[str]] = {
     "marginals": {"narwhals"},
     "solvers": {"scipy"},
     "joint": {"scipy"},
-    "estimators": {"sklearn"},
+    "estimators": {"scipy", "sklearn"},
     "relatives": {"scipy", "sklearn"},
     "datasets": {"sklearn"},
     "experiments": {"sklearn", "joblib"},

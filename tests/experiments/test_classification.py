@@ -114,7 +114,7 @@ def test_verdicts_are_computed():
 def test_the_table_has_the_best_in_bold_and_leaves_out_what_was_not_run():
     lines = accuracy_table(toy_scores()).splitlines()
     assert lines[2] == "| JUPAD() | **0.900 ± 0.008** | **0.900 ± 0.008** |"
-    assert lines[3] == "| JUPAD, F on validation |  |  |"
+    assert lines[3] == "| JUPAD(), joint alone |  |  |"
 
 
 def test_tasks_have_keys_of_their_own_and_say_what_they_depend_on():

@@ -65,6 +65,11 @@ def row_weights(sample_weight: Any, table: Table) -> FloatArray | None:
     return weights
 
 
+def in_order(rows: Rows) -> Rows:
+    """Rows in canonical order, unless they are too many to sort."""
+    return rows.canonical() if len(rows) <= CANONICAL_ROWS else rows
+
+
 def _weighted(source: Source, sample_weight: Any) -> Source:
     if sample_weight is None:
         return source
@@ -237,19 +242,18 @@ class JointEstimator(TableEstimator):
     def _keeps(self) -> bool:
         return self.on_interrupt == "keep"
 
-    def _fit_rows(self, rows: Rows) -> None:
-        """Fit from coded rows: by their likelihood, or from their pair counts alone."""
+    def _fit_rows(self, rows: Rows, choice: Choice | None = None) -> Choice | None:
+        """Fit from coded rows, by likelihood or from their pair counts alone; return what was chosen for likelihood."""
         rows = rows.on(self.device)
         if self.polish is None:
             self._fit_marginals(rows.pairs())
-            return
-        if len(rows) <= CANONICAL_ROWS:
-            rows = rows.canonical()
+            return None
+        rows = in_order(rows)
         rng = generator(self.random_state)
         checkpoint = self._open_checkpoint(rows, rng)
         try:
             with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
-                choice = self._choose(rows, rng, checkpoint)
+                choice = choice or self._choose(rows, rng, checkpoint)
                 settings = self._likelihood_settings(choice)
                 fit = fit_likelihood(rows, choice.models, settings, rng, callback, checkpoint)
         except KeyboardInterrupt:
@@ -273,6 +277,7 @@ class JointEstimator(TableEstimator):
             beta=choice.beta,
         )
         self._keep(fit)
+        return choice
 
     def _open_checkpoint(self, rows: Rows, rng: np.random.Generator) -> Checkpoint:
         if self.checkpoint is None:
@@ -342,8 +347,12 @@ class JointEstimator(TableEstimator):
             for v in schema
         )
         schema = Schema(variables, schema.container)
+        return schema, profile.axes(schema, self._most_bins(schema))
+
+    def _most_bins(self, schema: Schema) -> int:
+        """Return the most bins of a column, of which columns that are not categorical share a limited number."""
         share = MOST_BINS_OF_ALL // max(sum(v.categories is None for v in schema), 1)
-        return schema, profile.axes(schema, min(self.n_bins, max(share, LEAST_BINS)))
+        return min(self.n_bins, max(share, LEAST_BINS))
 
     def _given_dictionaries(self) -> Mapping[str, Dictionary]:
         if isinstance(self.dictionaries, Mapping):

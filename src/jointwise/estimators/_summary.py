@@ -42,6 +42,8 @@ class FitNotes:
         Whether locations and scales of atoms were learned.
     chosen : tuple of str
         What was chosen by held-out likelihood, of "n_components" and "beta".
+    second_share : float
+        Share of a second density, of standardised columns, in the probabilities of classes.
     """
 
     method: str
@@ -54,6 +56,7 @@ class FitNotes:
     beta: float | None = None
     learned: bool = False
     chosen: tuple[str, ...] = ()
+    second_share: float = 0.0
 
 
 def summary_text(name: str, density: JointDensity, notes: FitNotes, final: Sequence[Solution[Any]]) -> str:
@@ -93,6 +96,8 @@ def _fit_lines(name: str, density: JointDensity, notes: FitNotes, final: Sequenc
             f"held-out log-likelihood of a row's bins, one model: {notes.held_out:.3f}; "
             f"if the columns were independent: {notes.independence:.3f}"
         )
+    if notes.second_share:
+        yield f"classes: {notes.second_share:.0%} by a second density, of columns standardised within classes"
     if n_components == 1 and "n_components" in notes.chosen:
         yield "The columns show no dependence: the density is their independence."
 

@@ -155,7 +155,7 @@ def draw_real(train: Rows, seed: int) -> Rows:
 
 def draw_jupad(train: Rows, seed: int) -> Rows:
     """Rows of the joint density of features and class."""
-    density = JUPADClassifier(random_state=seed).fit(*train).density_
+    density = JUPADClassifier(standardise=False, random_state=seed).fit(*train).density_
     rows = np.asarray(density.sample(len(train.y), rng=seed), dtype=float)
     return Rows(rows[:, :-1], rows[:, -1].astype(int))
 
@@ -173,7 +173,7 @@ def draw_by_class(make: Callable[[int], Any], train: Rows, seed: int) -> Rows:
 def run_textures(*, quick: bool) -> Result:
     """Draw patches of each texture."""
     split = SPLITS[TEXTURES](SHOWN_TEXTURES, quick=quick)
-    model = JUPADClassifier(random_state=0).fit(*split.train)
+    model = JUPADClassifier(standardise=False, random_state=0).fit(*split.train)
     drawn = [
         np.asarray(model.density_.condition({model.target_name_: int(c)}).sample(N_PATCHES, rng=0), dtype=float)
         for c in model.classes_

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
@@ -16,7 +17,7 @@ from jointwise.learning import Learned, learn_atoms
 from jointwise.likelihood import held_out_gain, likelihood_problem
 from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.selection.dictionaries import Models, dictionary_options, split_counts
-from jointwise.solvers import LikelihoodProblem, PosteriorEM, solve, start_around
+from jointwise.solvers import Factors, LikelihoodProblem, PosteriorEM, solve, start_around
 
 # What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
@@ -261,13 +262,18 @@ class _Search:
         total = 0.0
         for k, (part, rest) in enumerate(self._folds):
             problem = replace(rest, beta=strength)
-            start = start_around(problem.margins, rank, np.random.default_rng(self._seed + k))
-            solution = solve(PosteriorEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS)
-            fitted = Learned(self._dictionaries, problem, solution.value)
+            factors = short_run(problem, rank, np.random.default_rng(self._seed + k))
+            fitted = Learned(self._dictionaries, problem, factors)
             if learn:
                 fitted = learn_atoms(fitted, part.axes, tol=SEARCH_TOL)
             total += held_out_gain(fitted.problem, fitted.factors, part) + _margins(part, fitted.problem)
         return total / self._n_rows
+
+
+def short_run(problem: LikelihoodProblem, rank: int, rng: np.random.Generator) -> Factors:
+    """Factors after a few steps from one start: enough to compare choices by."""
+    start = start_around(problem.margins, rank, rng)
+    return solve(PosteriorEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
 
 
 def _position(ladder: Sequence[float], value: float) -> int:
@@ -280,10 +286,15 @@ def _row_folds(rows: Rows, rng: np.random.Generator) -> list[tuple[CodedRows, Co
     n = len(rows)
     sample = rows.take(np.sort(rng.choice(n, SEARCH_ROWS, replace=False)) if n > SEARCH_ROWS else np.arange(n))
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
-    small = n < SMALL_TABLE
-    parts = split_counts(weights, 3 if small else 4, rng).T
-    folds = [(sample.with_weights(p), sample.with_weights(weights - p)) for p in (parts if small else parts[:1])]
+    folds = [(sample.with_weights(part), sample.with_weights(rest)) for part, rest in fold_weights(weights, n, rng)]
     return [(part, rest) for part, rest in folds if len(part) and len(rest)]
+
+
+def fold_weights(weights: FloatArray, n_rows: int, rng: np.random.Generator) -> list[tuple[FloatArray, FloatArray]]:
+    """Weights of held-out and of training rows, for each fold of a sample of so many rows."""
+    small = n_rows < SMALL_TABLE
+    parts = split_counts(weights, 3 if small else 4, rng).T
+    return [(part, weights - part) for part in (parts if small else parts[:1])]
 
 
 def _margins(part: CodedRows, problem: LikelihoodProblem) -> float:

@@ -1,0 +1,138 @@
+"""Columns of numbers as each class sees them: centred, of unit variance and without linear correlation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from jointwise._typing import FloatArray, IntArray
+
+# With correlations within classes no larger than this there is nothing to take out.
+LEAST_CORRELATION = 0.1
+# Whole rows for each column that tell its correlations from noise.
+ROWS_PER_COLUMN = 3
+# Digits of means and covariances, in units of a column's spread, and of what comes out: the order of rows, which moves
+# the last bits of sums, then has no effect.
+DIGITS = 9
+# Variances below this, in the same units, are rounding.
+LEAST_VARIANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class ClassStandardisation:
+    r"""For each class y a linear map of some columns, :math:`z = W_y^\top (x - \mu_y)`, to uncorrelated ones.
+
+    The columns of W are the eigenvectors of the covariance of the class, each divided by the root of its eigenvalue.
+    Covariances are drawn towards their mean over classes, as if each class had seen one more row of it for every
+    column.
+
+    Parameters
+    ----------
+    columns : array of shape (d,)
+        Positions of the columns that are mixed.
+    means : array of shape (K, d)
+    maps : array of shape (K, d, d)
+        W of each class.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> rows = np.column_stack([x, x + 0.1 * rng.normal(size=500)])
+    >>> y = np.zeros(500, dtype=int)
+    >>> found = ClassStandardisation.of(rows, np.arange(2), y, np.ones(500), 1)
+    >>> np.cov(found.apply(rows, y).T).round(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    columns: IntArray
+    means: FloatArray
+    maps: FloatArray
+
+    @classmethod
+    def of(
+        cls, rows: FloatArray, columns: IntArray, classes: IntArray, weights: FloatArray, n_classes: int
+    ) -> Self | None:
+        """Find the maps of some columns; None where there is nothing to take out, or too little to go by.
+
+        Parameters
+        ----------
+        rows : array of shape (n, N)
+        columns : array of shape (d,)
+            Positions of columns of numbers. Those that are constant within classes are left as they are.
+        classes : array of shape (n,)
+            Codes of the classes; one that no row has gets the mean covariance.
+        weights : array of shape (n,)
+        n_classes : int
+        """
+        used = np.isfinite(rows[:, columns]).all(axis=1) & (weights > 0)
+        values, classes, weights = rows[used][:, columns], classes[used], weights[used]
+        if len(columns) < 2 or weights.sum() < ROWS_PER_COLUMN * len(columns):
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float: their column is left out
+            spread = np.sqrt(
+                np.average((values - _means(values, classes, weights, n_classes)[classes]) ** 2, 0, weights)
+            )
+            usable = np.isfinite(spread) & (spread > LEAST_VARIANCE * np.abs(values).max(axis=0))
+        if usable.sum() < 2:
+            return None
+        columns, values = columns[usable], values[:, usable]
+        scale = np.exp2(np.round(np.log2(spread[usable])))  # by powers of two nothing is lost
+        values = values / scale
+        means = np.round(_means(values, classes, weights, n_classes), DIGITS)
+        totals = np.asarray(np.bincount(classes, weights, n_classes), dtype=np.float64)
+        covariances = _covariances(values - means[classes], classes, weights, totals)
+        pooled = np.average(covariances, axis=0, weights=totals)
+        size = np.sqrt(np.diag(pooled))
+        if np.abs(pooled / np.outer(size, size) - np.eye(len(size))).max() <= LEAST_CORRELATION:
+            return None
+        return cls(columns, means * scale, _whitening(covariances) / scale[:, None])
+
+    def apply(self, rows: FloatArray, classes: IntArray) -> FloatArray:
+        """Encoded rows as their classes see them: mixed columns first, then the others; a gap in one leaves all empty.
+
+        Parameters
+        ----------
+        rows : array of shape (n, N)
+        classes : array of shape (n,)
+            The class by whose map each row is taken.
+        """
+        mixed = np.zeros((len(rows), len(self.columns)))
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest float: infinite, and then empty
+            for k, column in enumerate(self.columns):
+                # column by column: a matrix product may differ in its last bits from one block of rows to another
+                mixed += (rows[:, column] - self.means[classes, k])[:, None] * self.maps[classes, k]
+        mixed[~np.isfinite(mixed).all(axis=1)] = np.nan
+        return np.column_stack([np.round(mixed, DIGITS), np.delete(rows, self.columns, axis=1)])
+
+    @property
+    def log_jacobians(self) -> FloatArray:
+        """Return log |det W| of each class, by which densities of z become densities of x; shape (K,)."""
+        return np.asarray(np.linalg.slogdet(self.maps)[1])
+
+
+def _means(values: FloatArray, classes: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
+    """Mean of each class; shape (K, d)."""
+    totals = np.bincount(classes, weights, n_classes)
+    sums = np.stack([np.bincount(classes, weights * column, n_classes) for column in values.T], axis=1)
+    return np.asarray(sums / np.where(totals > 0, totals, 1.0)[:, None])
+
+
+def _covariances(around: FloatArray, classes: IntArray, weights: FloatArray, totals: FloatArray) -> FloatArray:
+    """Covariance of each class, from rows less the means of their classes; shape (K, d, d)."""
+    scatter = np.stack([
+        (around[here] * weights[here, None]).T @ around[here] for here in (classes == c for c in range(len(totals)))
+    ])  # fmt: skip
+    pooled = scatter.sum(axis=0) / totals.sum()
+    drawn = around.shape[1]
+    return np.asarray(np.round((scatter + drawn * pooled) / (totals + drawn)[:, None, None], DIGITS))
+
+
+def _whitening(covariances: FloatArray) -> FloatArray:
+    """Eigenvectors over the roots of eigenvalues, of the largest variance first; shape (K, d, d)."""
+    variances, vectors = np.linalg.eigh(covariances)
+    vectors = vectors * np.where(vectors.sum(axis=1) < 0, -1.0, 1.0)[:, None, :]  # alike from class to class
+    return np.asarray((vectors / np.sqrt(np.maximum(variances, LEAST_VARIANCE))[:, None, :])[:, :, ::-1])
