@@ -18,6 +18,8 @@ ROWS_PER_COLUMN = 3
 DIGITS = 9
 # Variances below this, in the same units, are rounding.
 LEAST_VARIANCE = 1e-8
+# Numbers in the maps of all classes beyond which there are none: they would take more memory than the rows.
+MOST_NUMBERS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,7 @@ class ClassStandardisation:
     >>> rows = np.column_stack([x, x + 0.1 * rng.normal(size=500)])
     >>> y = np.zeros(500, dtype=int)
     >>> found = ClassStandardisation.of(rows, np.arange(2), y, np.ones(500), 1)
-    >>> np.cov(found.apply(rows, y).T).round(2)
+    >>> np.cov(found.apply(rows, y).T).round(2) + 0.0
     array([[1., 0.],
            [0., 1.]])
     """
@@ -70,7 +72,8 @@ class ClassStandardisation:
         """
         used = np.isfinite(rows[:, columns]).all(axis=1) & (weights > 0)
         values, classes, weights = rows[used][:, columns], classes[used], weights[used]
-        if len(columns) < 2 or weights.sum() < ROWS_PER_COLUMN * len(columns):
+        d = len(columns)
+        if d < 2 or weights.sum() < ROWS_PER_COLUMN * d or n_classes * d**2 > MOST_NUMBERS:
             return None
         with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float: their column is left out
             spread = np.sqrt(
@@ -85,9 +88,7 @@ class ClassStandardisation:
         means = np.round(_means(values, classes, weights, n_classes), DIGITS)
         totals = np.asarray(np.bincount(classes, weights, n_classes), dtype=np.float64)
         covariances = _covariances(values - means[classes], classes, weights, totals)
-        pooled = np.average(covariances, axis=0, weights=totals)
-        size = np.sqrt(np.diag(pooled))
-        if np.abs(pooled / np.outer(size, size) - np.eye(len(size))).max() <= LEAST_CORRELATION:
+        if _largest_correlation(covariances) <= LEAST_CORRELATION:
             return None
         return cls(columns, means * scale, _whitening(covariances) / scale[:, None])
 
@@ -100,13 +101,14 @@ class ClassStandardisation:
         classes : array of shape (n,)
             The class by whose map each row is taken.
         """
-        mixed = np.zeros((len(rows), len(self.columns)))
+        mixed = np.empty((len(rows), len(self.columns)))
         with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest float: infinite, and then empty
-            for k, column in enumerate(self.columns):
-                # column by column: a matrix product may differ in its last bits from one block of rows to another
-                mixed += (rows[:, column] - self.means[classes, k])[:, None] * self.maps[classes, k]
+            for c in np.unique(classes):
+                here = np.flatnonzero(classes == c)
+                mixed[here] = (rows[np.ix_(here, self.columns)] - self.means[c]) @ self.maps[c]
+            mixed = np.round(mixed, DIGITS)
         mixed[~np.isfinite(mixed).all(axis=1)] = np.nan
-        return np.column_stack([np.round(mixed, DIGITS), np.delete(rows, self.columns, axis=1)])
+        return np.column_stack([mixed, np.delete(rows, self.columns, axis=1)])
 
     @property
     def log_jacobians(self) -> FloatArray:
@@ -129,6 +131,13 @@ def _covariances(around: FloatArray, classes: IntArray, weights: FloatArray, tot
     pooled = scatter.sum(axis=0) / totals.sum()
     drawn = around.shape[1]
     return np.asarray(np.round((scatter + drawn * pooled) / (totals + drawn)[:, None, None], DIGITS))
+
+
+def _largest_correlation(covariances: FloatArray) -> float:
+    """Size of the largest correlation of two columns within a class."""
+    size = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+    correlations = covariances / (size[:, :, None] * size[:, None, :])
+    return float(np.abs(correlations - np.eye(size.shape[1])).max())
 
 
 def _whitening(covariances: FloatArray) -> FloatArray:
