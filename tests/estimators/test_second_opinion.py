@@ -184,6 +184,30 @@ def test_a_wrong_value_is_told():
         JUPADClassifier(standardise="yes").fit(*bands())
 
 
+def test_of_many_rows_a_sample_finds_the_share(monkeypatch, fitted):
+    monkeypatch.setattr(_opinions, "SEARCH_ROWS", 150)
+    monkeypatch.setattr(_opinions, "CANONICAL_ROWS", 100)
+    model = JUPADClassifier(random_state=0).fit(*bands())
+    assert model.standardised_share_ > 0.3
+    assert model.standardised_share_ != fitted.standardised_share_
+
+
+def test_folds_with_too_few_rows_have_no_say(monkeypatch):
+    monkeypatch.setattr(_opinions.ClassStandardisation, "of", once(_opinions.ClassStandardisation.of))
+    assert JUPADClassifier(**QUICK).fit(*bands()).standardised_share_ == 0
+
+
+def once(call):
+    """The function at its first call; None after."""
+    results = []
+
+    def first(*arguments):
+        results.append(call(*arguments) if not results else None)
+        return results[-1]
+
+    return first
+
+
 # ---- shares --------------------------------------------------------------------------------------------------------
 
 
