@@ -45,15 +45,15 @@ classes kept. Of KTH-TIPS, two images of each texture are learned from, one is c
 the same scale, which is another one for each seed; they are cut into 5 x 5 patches side by side (26 variables with the
 class), and pixels left over at the edges of images that are not 200 x 200 are dropped.
 
-`{DEFAULT}` is `JUPADClassifier()` as it comes, with nothing chosen on the validation part; its default asks a second
-joint density too, of the columns standardised within classes, and `{ALONE}` is a control without it: the
-difference is what linear correlation within classes costs a mixture of products. JUPAD as in the paper has F
-chosen there, once with the automatic dictionary and once with the paper's own for the three data sets whose dictionary
-it prints (where it prints that of one feature, the others get the same recipe on their range). CPD-3 and the Gaussian
-mixtures are fitted to each class, on standardised columns, with F or the number of clusters chosen on the validation
-part, growing until a covariance fails; CPD-3 takes the classes for equally frequent, as published, and has one random
-start, and on textures {100 * TEXTURE_TRIPLES:g} in 100 of the triples. The last three are scikit-learn's as they come:
-they give no joint density and are there as landmarks."""
+`{DEFAULT}` is `JUPADClassifier()` as it comes, with nothing chosen on the validation part. By default it asks a second
+joint density too, of the columns standardised within classes; `{ALONE}` is a control that does not: the
+difference is what linear correlation within classes costs a mixture of products. JUPAD as in the paper has F chosen on
+the validation part, once with the automatic dictionary and once with the paper's own for the three data sets whose
+dictionary it prints (where it prints that of one feature, the others get the same recipe on their range). CPD-3 and the
+Gaussian mixtures are fitted to each class, on standardised columns, with F or the number of clusters chosen on the
+validation part, growing until a covariance fails; CPD-3 takes the classes for equally frequent, as published, and has
+one random start, and on textures {100 * TEXTURE_TRIPLES:g} in 100 of the triples. The last three are scikit-learn's as
+they come: they give no joint density and are there as landmarks."""
 
 
 @dataclass(frozen=True)
