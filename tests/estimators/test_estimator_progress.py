@@ -33,13 +33,13 @@ def test_fits_are_silent_unless_asked(estimator, capfd):
 @pytest.mark.parametrize("parameters", [{}, {"polish": None}])
 @pytest.mark.parametrize("estimator", [JUPAD, JUPADClassifier, JUPADImputer])
 def test_verbose_fits_write_to_stderr(estimator, parameters, capfd):
-    model = estimator(**QUICK, **parameters, verbose=True).fit(X, Y)
+    alone = {"standardise": False} if estimator is JUPADClassifier else {}  # no line on a second density after it
+    model = estimator(**QUICK, **parameters, **alone, verbose=True).fit(X, Y)
     out, err = capfd.readouterr()
     name = estimator.__name__
     assert out == ""
     assert err.startswith(f"{name}: choosing dictionaries and starts\n")
-    steps = [line for line in err.splitlines() if line.startswith(f"{name}: step ")]
-    assert steps[0].startswith(f"{name}: step {model.n_iter_} of at most 500, objective ")
+    assert err.splitlines()[-1].startswith(f"{name}: step {model.n_iter_} of at most 500, objective ")
 
 
 def test_readings_of_a_table_that_is_not_in_memory_are_told(capfd):

@@ -165,6 +165,14 @@ def test_the_summary_tells_its_share(fitted):
     assert f"classes: {fitted.standardised_share_:.0%} by a second density" in fitted.summary()
 
 
+def test_a_verbose_fit_tells_of_it(capfd):
+    JUPADClassifier(**QUICK, verbose=True).fit(*bands())
+    told = capfd.readouterr().err.splitlines()
+    second = told.index("JUPADClassifier: a second density, of columns as their class sees them, to tell classes by")
+    assert any(line.startswith("JUPADClassifier: step ") for line in told[:second])
+    assert any(line.startswith("JUPADClassifier: step ") for line in told[second:])
+
+
 def interrupt(*_):
     raise KeyboardInterrupt
 

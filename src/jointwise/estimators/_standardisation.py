@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -16,8 +17,8 @@ ROWS_PER_COLUMN = 3
 # Digits of means and covariances, in units of a column's spread, and of what comes out: the order of rows, which moves
 # the last bits of sums, then has no effect.
 DIGITS = 9
-# Variances below this, in the same units, are rounding.
-LEAST_VARIANCE = 1e-8
+# Variances below this, in the same units, are rounding; so are spreads below this share of a column's largest value.
+LEAST_VARIANCE, LEAST_SPREAD = 1e-8, 1e-8
 # Numbers in the maps of all classes beyond which there are none: they would take more memory than the rows.
 MOST_NUMBERS = 10_000_000
 
@@ -76,16 +77,14 @@ class ClassStandardisation:
         if d < 2 or weights.sum() < ROWS_PER_COLUMN * d or n_classes * d**2 > MOST_NUMBERS:
             return None
         with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float: their column is left out
-            spread = np.sqrt(
-                np.average((values - _means(values, classes, weights, n_classes)[classes]) ** 2, 0, weights)
-            )
-            usable = np.isfinite(spread) & (spread > LEAST_VARIANCE * np.abs(values).max(axis=0))
+            means = _means(values, classes, weights, n_classes)
+            spread = np.sqrt(np.average((values - means[classes]) ** 2, 0, weights))
+            usable = np.isfinite(spread) & (spread > LEAST_SPREAD * np.abs(values).max(axis=0))
         if usable.sum() < 2:
             return None
-        columns, values = columns[usable], values[:, usable]
+        columns = columns[usable]
         scale = np.exp2(np.round(np.log2(spread[usable])))  # by powers of two nothing is lost
-        values = values / scale
-        means = np.round(_means(values, classes, weights, n_classes), DIGITS)
+        values, means = values[:, usable] / scale, np.round(means[:, usable] / scale, DIGITS)
         totals = np.asarray(np.bincount(classes, weights, n_classes), dtype=np.float64)
         covariances = _covariances(values - means[classes], classes, weights, totals)
         if _largest_correlation(covariances) <= LEAST_CORRELATION:
@@ -110,7 +109,7 @@ class ClassStandardisation:
         mixed[~np.isfinite(mixed).all(axis=1)] = np.nan
         return np.column_stack([mixed, np.delete(rows, self.columns, axis=1)])
 
-    @property
+    @cached_property
     def log_jacobians(self) -> FloatArray:
         """Return log |det W| of each class, by which densities of z become densities of x; shape (K,)."""
         return np.asarray(np.linalg.slogdet(self.maps)[1])
