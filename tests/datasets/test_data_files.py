@@ -174,14 +174,16 @@ def test_links_and_many_members_are_not_followed(server, source, tmp_path, monke
             read_files(source, tmp_path)
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:1/toy.zip", "{base}/gone.zip"])
-def test_out_of_reach_names_the_file_and_the_folder(server, source, tmp_path, address):
+@pytest.mark.parametrize(
+    ("address", "reason"), [("http://127.0.0.1:1/toy.zip", "ConnectionError"), ("{base}/gone.zip", "status 404")]
+)
+def test_out_of_reach_names_the_file_and_the_folder(server, source, tmp_path, address, reason):
     source = replace(source, url=address.format(base=server.base))
     with pytest.raises(DatasetError) as caught:
         read_files(source, tmp_path)
     message = str(caught.value)
     assert f"put {NAME!r} into {tmp_path / 'toy'}" in message
-    assert source.url in message
+    assert f"{source.url} could not be downloaded ({reason})." in message
     assert "JOINTWISE_DATA" in message
 
 

@@ -104,7 +104,8 @@ def _download(source: Source, folder: Path, wanted: str) -> None:
     except DatasetError:
         raise
     except OSError as error:  # every error of a connection is one
-        reason = f"{type(error).__name__}: {error}"
+        response = getattr(error, "response", None)  # where the server has answered
+        reason = type(error).__name__ if response is None else f"status {response.status_code}"
         raise DatasetError(
             f"The file {wanted!r} is not in {folder}, and {source.url} could not be downloaded ({reason}). Connect to "
             f"the network, {by_hand} {VARIABLE} names another data folder."
