@@ -141,7 +141,15 @@ def test_time_zones():
         ({"name": "x", "kind": "continuous", "dtype": "complex"}, "`dtype` must be one of"),
         ({"name": "x", "kind": "categorical"}, "needs its categories"),
         ({"name": "x", "kind": "integer", "categories": (1,)}, "takes no categories"),
-        ({"name": "x", "kind": "integer", "spikes": (1.0,)}, "only a continuous one"),
+        ({"name": "x", "kind": "categorical", "categories": ("a",), "spikes": (1.0,)}, "only a number can have spikes"),
+        ({"name": "x", "kind": "continuous", "support": (1.0, 1.0)}, "low < high"),
+        (
+            {"name": "x", "kind": "continuous", "support": (1.0, 5.0), "observed": (0.0, 2.0)},
+            "must hold the values seen",
+        ),
+        ({"name": "x", "kind": "continuous", "step": -1.0}, "`step` must be zero or"),
+        ({"name": "x", "kind": "integer", "step": 2.0}, "its step is one"),
+        ({"name": "x", "kind": "categorical", "categories": ("a",), "step": 2.0}, "only a number can have a support"),
         (
             {"name": "x", "kind": "categorical", "categories": (dt.date(2020, 1, 1),)},
             "Convert the column to text",

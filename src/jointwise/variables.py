@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isinf, isnan, nan
 from numbers import Real
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -20,12 +20,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from jointwise._checks import check_choice, listed, unknown_name
+from jointwise._typing import FloatArray
 from jointwise.exceptions import FileFormatError, InputError
 
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
 DTYPES = ("float64", "int64", "bool", "string", "categorical", "enum", "date")
 UNITS = ("s", "ms", "us", "ns")
 OUTSIDE = -1.0  # code of a category that the schema does not know
+EVERYWHERE = (-inf, inf)  # the support of a variable without bounds
+MAX_ENUMERATED = 32  # integers with at most so many values between their extremes have one atom per value
 _DATETIME = re.compile(r"datetime\[(s|ms|us|ns)(?:,([^\]]+))?\]")
 _DAY = dt.timedelta(days=1)
 # 0001-01-02 and 9999-12-30: heavy tails may reach further, calendars do not (and a time zone may move a day).
@@ -88,9 +91,13 @@ class Variable:
     ordered : bool
         Whether the order of the categories means something.
     spikes : tuple of float
-        Values of a continuous variable that have a probability of their own.
+        Values of a continuous or integer variable that have a probability of their own.
     observed : tuple of float
         Smallest and largest encoded value seen.
+    support : tuple of float
+        Smallest and largest value that the variable can take; infinite where there is no bound.
+    step : float
+        Values of a continuous variable are whole multiples of this; zero where they are not rounded.
     dtype : str
         Logical type of the values as they came: "float64", "int64", "bool", "string", "categorical", "enum",
         "date", "datetime[unit]" or "datetime[unit,zone]".
@@ -112,6 +119,8 @@ class Variable:
     spikes: tuple[float, ...] = ()
     observed: tuple[float, float] = (nan, nan)
     dtype: str = "float64"
+    support: tuple[float, float] = EVERYWHERE
+    step: float = 0.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -126,8 +135,9 @@ class Variable:
         self._zone()  # refuses one that does not exist
         self._check_categories()
         object.__setattr__(self, "spikes", tuple(sorted(float(spike) for spike in self.spikes)))
-        if self.spikes and self.kind is not Kind.CONTINUOUS:
-            raise InputError(f"Variable {self.name!r} is {self.kind}: only a continuous one can have spikes.")
+        if self.spikes and self.kind is Kind.CATEGORICAL:
+            raise InputError(f"Variable {self.name!r} is categorical: only a number can have spikes.")
+        self._check_support_and_step()
         low, high = self.observed
         # One NaN object for "unknown", so that equal variables compare equal.
         ends = tuple(nan if isnan(end) else float(end) for end in (low, high))
@@ -150,6 +160,49 @@ class Variable:
         if len(set(categories)) < len(categories):
             raise InputError(f"Variable {self.name!r} has equal categories: {listed(categories)}.")
         object.__setattr__(self, "categories", categories)
+
+    def _check_support_and_step(self) -> None:
+        low, high = (float(end) for end in self.support)
+        object.__setattr__(self, "support", (low, high))
+        object.__setattr__(self, "step", float(self.step))
+        if not low < high:
+            raise InputError(
+                f"Variable {self.name!r}: `support` must be (low, high) with low < high; got {(low, high)}."
+            )
+        if not 0 <= self.step < inf:
+            raise InputError(f"Variable {self.name!r}: `step` must be zero or a positive number; got {self.step}.")
+        if self.kind is Kind.CATEGORICAL and (self.is_bounded or self.step):
+            raise InputError(f"Variable {self.name!r} is categorical: only a number can have a support or a step.")
+        if self.kind is Kind.INTEGER and self.step:
+            raise InputError(f"Variable {self.name!r} is integer: its step is one, so leave `step` out.")
+        low_seen, high_seen = self.observed
+        if low_seen < low or high_seen > high:  # unknown ends are NaN, which compares as no
+            raise InputError(
+                f"Variable {self.name!r}: `support` must hold the values seen, from {low_seen:g} to {high_seen:g}; got "
+                f"{low:g} to {high:g}."
+            )
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the support has an end."""
+        return self.support != EVERYWHERE
+
+    @property
+    def is_enumerated(self) -> bool:
+        """Whether this is an integer with so few values in its range that each gets an atom of its own."""
+        low, high = self.observed
+        return self.kind is Kind.INTEGER and high - low < MAX_ENUMERATED
+
+    def settle(self, numbers: FloatArray) -> FloatArray:
+        """Return encoded numbers as values that the variable can take: rounded to its step, inside its support.
+
+        >>> Variable("price", "continuous", support=(0, float("inf")), step=0.05).settle(np.array([0.337, 0.01]))
+        array([0.35, 0.  ])
+        """
+        if self.step:
+            # a multiple of 0.05 need not be the float nearest to its decimals: ten of them make it so
+            numbers = np.round(np.round(numbers / self.step) * self.step, 10)
+        return np.clip(numbers, *self.support) if self.is_bounded else numbers
 
     def encode_value(self, value: object) -> float:
         """Turn one native value into its number; a missing one into NaN."""
@@ -212,13 +265,19 @@ class Variable:
             "spikes": list(self.spikes),
             "observed": [None if isnan(end) else end for end in self.observed],
             "dtype": self.dtype,
-        }
+        } | self._bounds_to_dict()
+
+    def _bounds_to_dict(self) -> dict[str, Any]:
+        """Return support and step, each where there is one: files without are as they were before these existed."""
+        support = [None if isinf(end) else end for end in self.support]
+        return ({"support": support} if self.is_bounded else {}) | ({"step": self.step} if self.step else {})
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Variable:
         """Read what `to_dict` wrote."""
         try:
             low, high = (nan if end is None else float(end) for end in fields["observed"])
+            least, most = fields.get("support", (None, None))
             categories = fields["categories"]
             return cls(
                 name=fields["name"],
@@ -228,6 +287,8 @@ class Variable:
                 spikes=tuple(float(spike) for spike in fields["spikes"]),
                 observed=(low, high),
                 dtype=fields["dtype"],
+                support=(-inf if least is None else float(least), inf if most is None else float(most)),
+                step=float(fields.get("step", 0.0)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"Not a variable as written by `Variable.to_dict`: {error}.") from error
@@ -271,6 +332,11 @@ class Schema:
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of some variables, in the order asked for."""
         return Schema(tuple(self[name] for name in names), self.container)
+
+    def settle(self, rows: FloatArray) -> FloatArray:
+        """Return encoded rows with each cell a value that its variable can take; shape (n, N)."""
+        settled = [variable.settle(rows[:, n]) for n, variable in enumerate(self)]
+        return np.stack(settled, axis=1) if settled else rows
 
     def __getitem__(self, name: str) -> Variable:
         return self.variables[self.index(name)]

@@ -13,7 +13,6 @@ from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.likelihood import smoothing_rows
 from jointwise.marginals import PairwiseMarginals, Profile
 from jointwise.selection.dictionaries import (
-    MAX_IDENTITY,
     SELECTION_STEPS,
     SELECTION_TOL,
     _Scored,
@@ -25,6 +24,7 @@ from jointwise.selection.dictionaries import (
     split_counts,
 )
 from jointwise.solvers import simplex_weights
+from jointwise.variables import MAX_ENUMERATED
 
 FEW = settings(deadline=None, max_examples=60)
 
@@ -267,7 +267,7 @@ def test_few_integers_have_an_atom_each():
 )
 def test_many_integers_go_on_the_lattice(law):
     values = law.rvs(3000, random_state=1)
-    assert np.ptp(values) >= MAX_IDENTITY
+    assert np.ptp(values) >= MAX_ENUMERATED
     dictionary, axis, counts = chosen(values)
     assert families(dictionary) == {"lattice"}
     fresh = law.rvs(3000, random_state=2)

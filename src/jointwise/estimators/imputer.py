@@ -104,7 +104,8 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
         rows = self._rows(X)
         density = self.density_
         if self.sample_posterior:
-            filled = draw(density.mixture, rows, generator(self.random_state))
+            drawn = draw(density.mixture, rows, generator(self.random_state))
+            filled = np.where(np.isnan(rows), density.schema.settle(drawn), rows)
         else:
             filled = fill(density.mixture, [v.kind for v in density.schema], rows)
         container = self._asked_container() or table.container

@@ -15,7 +15,7 @@ from jointwise._typing import AnyArray, FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.families import Category
-from jointwise.joint import information, moments, prediction, serialization
+from jointwise.joint import events, information, moments, prediction, serialization
 from jointwise.joint.events import Point, Region, parse_region
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
@@ -94,7 +94,7 @@ class JointDensity:
 
     def cdf(self, x: Any) -> FloatArray:
         """P(X_1 <= x_1, ..., X_N <= x_N) of each row; categories count in the order of the schema."""
-        return self.mixture.cdf(self._encode(x))
+        return self.mixture.cdf(events.rounded_up(self.schema, self._encode(x)))
 
     # ---- events ------------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class JointDensity:
     def sample(self, n: int = 1, *, rng: np.random.Generator | int | None = None) -> Any:
         """``n`` independent rows, in the frame type that the density was learned from."""
         rows = self.mixture.sample(check_integer("n", n, 0), np.random.default_rng(rng))
-        return decode(rows, self.schema)
+        return decode(self.schema.settle(rows), self.schema)
 
     def mean(self) -> dict[str, Any]:
         """Mean of each variable by name; NaN (a date: None) for categories and where the tails allow none."""
@@ -149,7 +149,8 @@ class JointDensity:
 
     def mode(self) -> dict[str, Any]:
         """Most probable value of each variable on its own, by name; a point mass comes before any density."""
-        return {v.name: _plain(v, moments.mode(self.mixture, n)) for n, v in enumerate(self.schema)}
+        modes = self.schema.settle(np.array([[moments.mode(self.mixture, n) for n in range(len(self.schema))]]))[0]
+        return {v.name: _plain(v, mode) for v, mode in zip(self.schema, modes.tolist(), strict=True)}
 
     def cov(self) -> FloatArray:
         """Covariance matrix of shape (N, N) in the order of ``names``; NaN for categories."""
@@ -167,7 +168,7 @@ class JointDensity:
         level = np.asarray(q, dtype=float)
         if not ((level >= 0) & (level <= 1)).all():
             raise InputError(f"q must lie between 0 and 1, got {q!r}.")
-        values = moments.quantiles(self.mixture, n, level)
+        values = events.rounded_quantiles(variable, moments.quantiles(self.mixture, n, level))
         return _plain(variable, float(values)) if level.ndim == 0 else _native(variable, values)
 
     # ---- information -------------------------------------------------------------------------------------

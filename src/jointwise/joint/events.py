@@ -18,15 +18,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
-from jointwise.variables import Kind, Variable
+from jointwise.variables import Kind, Schema, Variable
+
+# How far from a whole number of steps, in steps, a value may be by rounding of floats.
+STEP_SLACK = 1e-6
 
 
 @dataclass(frozen=True)
 class Point:
-    """The variable equals ``value``."""
+    """The variable equals ``value``; of a rounded variable, it is within ``half`` a step of it."""
 
     value: float
+    half: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Values:
-    """The variable is one of ``values``."""
+    """The variable is one of ``values``; of a rounded variable, it is within ``half`` a step of one."""
 
     values: tuple[float, ...]
+    half: float = 0.0
 
 
 Region: TypeAlias = Point | Interval | Values
@@ -55,8 +61,8 @@ def parse_region(variable: Variable, given: Any) -> Region:
         if not given:
             raise InputError(f"The set of values for {variable.name!r} is empty: name at least one value.")
         # a date and its text are two members of the set but one value
-        return Values(tuple(sorted({_encode(variable, value) for value in given})))
-    return Point(_encode(variable, given))
+        return Values(tuple(sorted({_encode(variable, value) for value in given})), variable.step / 2)
+    return Point(_encode(variable, given), variable.step / 2)
 
 
 def _interval(variable: Variable, given: tuple[Any, ...]) -> Interval:
@@ -74,7 +80,41 @@ def _interval(variable: Variable, given: tuple[Any, ...]) -> Interval:
     high = np.inf if given[1] is None else _encode(variable, given[1])
     if low > high:
         raise InputError(f"The interval {given!r} for {variable.name!r} is empty: its ends are the wrong way round.")
-    return Interval(low, high)
+    return rounded(variable, Interval(low, high))
+
+
+def rounded(variable: Variable, interval: Interval) -> Interval:
+    """Interval of what was rounded, from one of the values of a variable with a step; it may hold no value at all.
+
+    >>> price = Variable("price", "continuous", step=0.5)
+    >>> rounded(price, Interval(1.0, 2.2))
+    Interval(low=0.75, high=2.25)
+    """
+    step = variable.step
+    if not step:
+        return interval
+    # a hair of slack: 0.3 / 0.1 is just below three
+    low = np.ceil(interval.low / step - STEP_SLACK) * step - step / 2
+    high = np.floor(interval.high / step + STEP_SLACK) * step + step / 2
+    return Interval(float(low), float(high))
+
+
+def rounded_up(schema: Schema, X: FloatArray) -> FloatArray:
+    """Encoded rows whose cells are the upper ends of what is rounded to at most them; shape (n, N)."""
+    out = X.copy()
+    for n, variable in enumerate(schema):
+        if variable.step:
+            out[:, n] = np.floor(X[:, n] / variable.step + STEP_SLACK) * variable.step + variable.step / 2
+    return out
+
+
+def rounded_quantiles(variable: Variable, values: FloatArray) -> FloatArray:
+    """Values that what lies at ``values`` is rounded to: those of cells (v - step/2, v + step/2]."""
+    if not variable.step:
+        return values
+    finite = np.isfinite(values)
+    cells = np.ceil(np.where(finite, values, 0.0) / variable.step - 0.5 - STEP_SLACK) * variable.step
+    return np.where(finite, variable.settle(cells), values)
 
 
 def _encode(variable: Variable, value: Any) -> float:

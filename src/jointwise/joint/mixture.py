@@ -177,7 +177,7 @@ class ProductMixture:
         if isinstance(region, Interval):
             return np.asarray(d.closed_mass(region.low, region.high) @ b)
         values = np.array([region.value]) if isinstance(region, Point) else np.array(region.values)
-        return np.asarray(d.point_mass(values).sum(axis=0) @ b)
+        return np.asarray(_value_masses(d, values, region.half).sum(axis=0) @ b)
 
     def _restrict(self, n: int, region: Interval | Values) -> tuple[FloatArray, FloatArray, Dictionary]:
         """Log-mass of the region under each component, and the coefficients and atoms truncated to it."""
@@ -187,7 +187,7 @@ class ProductMixture:
             keep, joint = mass > 0, b * mass[:, None]
         else:
             values = np.array(region.values)
-            joint = d.point_mass(values) @ b
+            joint = _value_masses(d, values, region.half) @ b
             keep = joint.sum(axis=1) > 0
         if not keep.any():
             return np.full(self.n_components, -np.inf), b, d
@@ -227,6 +227,11 @@ def draw_atoms(coefficients: FloatArray, component: IntArray, rng: np.random.Gen
         ladder = cumulative[:, r] / cumulative[-1, r]  # ends at one exactly, so no draw falls off the end
         atoms[here] = np.searchsorted(ladder, uniform[here], side="right")
     return atoms
+
+
+def _value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> FloatArray:
+    """P(X = value) under each atom; of a rounded variable, P(value - half < X <= value + half); shape (values, L)."""
+    return dictionary.mass(values - half, values + half) if half else dictionary.point_mass(values)
 
 
 def _log(values: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from jointwise._checks import listed
 from jointwise.axes import MAX_BINS
 from jointwise.exceptions import InputError
 from jointwise.marginals.sketch import ValueSketch
-from jointwise.variables import UNITS, Kind, Variable, category_order, is_temporal, parse_datetime
+from jointwise.marginals.support import plain_support
+from jointwise.variables import MAX_ENUMERATED, UNITS, Kind, Variable, category_order, is_temporal, parse_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,12 +126,31 @@ class ColumnProfile:
             kind = Kind.INTEGER if self.dtype == "int64" or self._promoted() else Kind.CONTINUOUS
         if kind in {Kind.CATEGORICAL, "ordinal"}:
             return self._numbers_as_categories(ordered=kind == "ordinal")
+        return self._integer() if kind == Kind.INTEGER else self._continuous()
+
+    def _integer(self) -> Variable:
+        self._check_integer()
         observed = (self.sketch.min, self.sketch.max)
-        if kind == Kind.INTEGER:
-            self._check_integer()
-            return Variable(self.name, Kind.INTEGER, observed=observed, dtype=self.dtype)
-        dtype = "float64" if self.dtype == "int64" else self.dtype  # asked to be continuous: fractions may come out
-        return Variable(self.name, Kind.CONTINUOUS, spikes=self.sketch.spikes(), observed=observed, dtype=dtype)
+        variable = Variable(self.name, Kind.INTEGER, observed=observed, dtype=self.dtype)
+        if variable.is_enumerated:
+            return variable
+        spikes = self.sketch.spikes(MAX_ENUMERATED)
+        return replace(variable, spikes=spikes, support=plain_support(self.sketch, spikes))
+
+    def _continuous(self) -> Variable:
+        spikes = self.sketch.spikes()
+        is_time = is_temporal(self.dtype)
+        # integers that were asked to be continuous: fractions may come out
+        dtype = "float64" if self.dtype == "int64" else self.dtype
+        return Variable(
+            self.name,
+            Kind.CONTINUOUS,
+            spikes=spikes,
+            observed=(self.sketch.min, self.sketch.max),
+            dtype=dtype,
+            support=plain_support(self.sketch, spikes, natural=not is_time),
+            step=float(dtype == "date") if is_time else 0.0 if self.sketch.is_integral else self.sketch.step,
+        )
 
     def _labelled(self, kind: str | None) -> Variable:
         if kind in {Kind.CONTINUOUS, Kind.INTEGER}:

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray, IntArray
 
 _BLOCK = 2**17  # rows sorted at a time
+# Steps that values may be rounded to, coarsest first; whole numbers are told by `is_integral`.
+STEPS = (0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
+# A multiple of a step is known to this share of a step, up to so many steps.
+_STEP_ERROR, _MOST_STEPS = 1e-6, 2.0**31
+# A value is a spike that holds at least so many rows, this share of them, and so many times its neighbours' median.
+_SPIKE_ROWS, _SPIKE_SHARE, _SPIKE_FACTOR = 10.0, 0.02, 5.0
 _FIELDS = ("keys", "counts", "low", "low_counts", "high", "high_counts")
 
 
@@ -46,6 +52,8 @@ class ValueSketch:
         Rows that hold just these values.
     is_integral : bool
         Whether all values are whole numbers.
+    multiples : tuple of bool
+        Whether all values are whole multiples of each of `STEPS`.
 
     Examples
     --------
@@ -64,6 +72,7 @@ class ValueSketch:
     high: FloatArray
     high_counts: AnyArray
     is_integral: bool
+    multiples: tuple[bool, ...] = (True,) * len(STEPS)
 
     def __post_init__(self) -> None:
         for name in _FIELDS:
@@ -96,7 +105,8 @@ class ValueSketch:
             counts = np.bincount(position, weights, minlength=len(distinct))
         integral = bool(np.all(distinct == np.rint(distinct)))
         keys = _ordered_integers(distinct)
-        return _bounded(cls(0, keys, counts, distinct, counts, distinct, counts, is_integral=integral))
+        multiples = tuple(_are_multiples(distinct, step) for step in STEPS)
+        return _bounded(cls(0, keys, counts, distinct, counts, distinct, counts, integral, multiples))
 
     def __add__(self, other: object) -> ValueSketch:
         if not isinstance(other, ValueSketch):
@@ -116,7 +126,8 @@ class ValueSketch:
             low_counts[at] += np.where(part.low == low[at], part.low_counts, 0)
             high_counts[at] += np.where(part.high == high[at], part.high_counts, 0)
         integral = self.is_integral and other.is_integral
-        return _bounded(ValueSketch(shift, keys, counts, low, low_counts, high, high_counts, is_integral=integral))
+        multiples = tuple(a and b for a, b in zip(self.multiples, other.multiples, strict=True))
+        return _bounded(ValueSketch(shift, keys, counts, low, low_counts, high, high_counts, integral, multiples))
 
     def _coarser(self, shift: int) -> ValueSketch:
         """Return the same rows in coarser groups: neighbours whose keys then agree become one."""
@@ -139,7 +150,7 @@ class ValueSketch:
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ValueSketch)
-            and (self.shift, self.is_integral) == (other.shift, other.is_integral)
+            and (self.shift, self.is_integral, self.multiples) == (other.shift, other.is_integral, other.multiples)
             and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _FIELDS)
         )
 
@@ -199,21 +210,54 @@ class ValueSketch:
         left = counts > 0
         return self.low[left], self.high[left], counts[left]
 
-    def spikes(self) -> tuple[float, ...]:
+    @property
+    def step(self) -> float:
+        """Coarsest of `STEPS` that all values are whole multiples of; zero where there is none."""
+        return next((step for step, holds in zip(STEPS, self.multiples, strict=True) if holds), 0.0)
+
+    def spikes(self, most_values: int = 10) -> tuple[float, ...]:
         """Return values that repeat far more often than a density allows.
 
         A value is a spike if it holds at least 10 rows and 2% of them, and more than 5 times the median count
-        of its 8 nearest neighbours (4 on each side). A column of one value is a spike, and one of at most 10
-        values that come back 10 times on average is all spikes. Where the sketch is not `exact`, only values
-        at the end of a group can be found: a spike with close neighbours on both sides is then missed.
+        of its 8 nearest neighbours (4 on each side). The rows that are left are then looked at once more in the same
+        way: where nine in ten are zero, a value that a tenth of the others share is a spike too. A column of one value
+        is a spike, and one of at most `most_values` values that come back 10 times on average is all spikes. Where the
+        sketch is not `exact`, only values at the end of a group can be found: a spike with close neighbours on both
+        sides is then missed.
+
+        >>> ValueSketch.of([0.0] * 50 + [7.0] * 20 + list(range(100, 150))).spikes()
+        (0.0, 7.0)
         """
         values, first = np.unique(np.concatenate([self.low, self.high]), return_index=True)
         counts = np.concatenate([self.low_counts, self.high_counts])[first]
-        few = self.exact and 0 < len(values) <= 10
+        few = self.exact and 0 < len(values) <= most_values
         if few and (len(values) == 1 or self.n >= 10 * len(values)):
             return tuple(values.tolist())
-        tall = np.flatnonzero(counts >= max(10.0, 0.02 * self.n))
-        return tuple(float(values[i]) for i in tall.tolist() if counts[i] > 5 * np.median(_around(counts, i)))
+        found = _tall(counts, self.n)
+        if found.any():
+            rest = ~found
+            found[np.flatnonzero(rest)[_tall(counts[rest], self.n - float(counts[found].sum()))]] = True
+        return tuple(values[found].tolist())
+
+
+def _tall(counts: AnyArray, n: float) -> AnyArray:
+    """Which of the values, whose counts are given in their order, hold far more of ``n`` rows than their neighbours."""
+    tall = np.zeros(len(counts), dtype=bool)
+    for i in np.flatnonzero(counts >= max(_SPIKE_ROWS, _SPIKE_SHARE * n)).tolist():
+        tall[i] = counts[i] > _SPIKE_FACTOR * np.median(_around(counts, i)) if len(counts) > 1 else True
+    return tall
+
+
+def _are_multiples(values: FloatArray, step: float) -> bool:
+    """Whether all values are whole multiples of a step; a few are looked at first, for most columns end there."""
+    return all(_is_whole(part, step) for part in (values[:: max(len(values) // 64, 1)], values))
+
+
+def _is_whole(values: FloatArray, step: float) -> bool:
+    if np.abs(values).max(initial=0.0) > _MOST_STEPS * step:
+        return False
+    numbers = values / step
+    return bool(np.all(np.abs(numbers - np.rint(numbers)) <= _STEP_ERROR))
 
 
 def _around(counts: AnyArray, i: int) -> AnyArray:

@@ -16,11 +16,11 @@ from typing import Protocol
 import numpy as np
 
 from jointwise._checks import unknown_name
-from jointwise._typing import FloatArray
+from jointwise._typing import CodeArray, FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
-from jointwise.families import Exponential, Family, Gamma, Gaussian, Laplace, Lattice, LogNormal, StudentT
+from jointwise.families import Exponential, Family, Gamma, Gaussian, Laplace, Lattice, LogNormal, StudentT, Truncated
 from jointwise.likelihood import smoothing_rows
 from jointwise.solvers import mean_log_likelihood, simplex_weights
 from jointwise.variables import Kind, Schema, Variable
@@ -29,6 +29,8 @@ N_FOLDS = 5
 # Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance.
 SELECTION_TOL, SELECTION_STEPS = 1e-3, 20
 TRACE = 1e-6
+# More rows than this in a bin are split evenly: chance would change no digit that matters.
+MOST_DEALT = 2.0**62
 # Numbers of locations on [q0.5%, q99.5%], with scales in units of their distance: well above 1 a mixture of neighbours
 # has no dents, and dents are what noise in the counts would be fitted with.
 GRIDS = ((13, 1.0), (17, 1.5), (25, 1.5), (25, 2.0), (33, 2.0), (37, 1.5), (49, 2.0))
@@ -42,8 +44,6 @@ FAMILIES: dict[str, type[Gaussian | Laplace]] = {"gaussian": Gaussian, "laplace"
 POSITIVE_FACTOR = 2.0
 # One scale does not serve where the longest tenth of the rows between 5% and 95% is so many times the shortest.
 UNEVEN_FACTOR = 4.0
-# Integers with at most this many values between their extremes have one atom per value.
-MAX_IDENTITY = 32
 # A lattice atom narrower than this is a point mass to three digits.
 LEAST_LATTICE_SCALE = 0.3
 # A density is taken to jump where neighbouring bins differ by this factor, and by this many standard errors.
@@ -51,6 +51,8 @@ JUMP_FACTOR, JUMP_ERRORS = 3.0, 4.0
 # Fewer rows than this are too few to tell: a jump from nothing to so many is five standard errors.
 JUMP_ROWS = 25
 MAX_JUMPS = 4
+# Atoms with less of their mass than this within the support are left out: truncated they would be mere slopes.
+LEAST_INSIDE = 0.02
 
 
 class Margins(Protocol):
@@ -150,11 +152,13 @@ def sharpened(
     What is narrow inside a component may be hidden in the margin, from which dictionaries are chosen.
     """
     return tuple(
-        d
-        if variable.name in given or d.is_identity
-        else d + _of_kind(variable, _quantile_grid(_Margin(variable, axis, marginals.marginal(n)), "gaussian", SHARP))
+        d if variable.name in given or d.is_identity else _sharpened(_Margin(variable, axis, marginals.marginal(n)), d)
         for n, (variable, axis, d) in enumerate(zip(marginals.schema, marginals.axes, dictionaries, strict=True))
     )
+
+
+def _sharpened(margin: _Margin, dictionary: Dictionary) -> Dictionary:
+    return dictionary if margin.is_empty else dictionary + margin.atoms(_quantile_grid(margin, "gaussian", SHARP))
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,9 @@ class _Scored:
 
 
 def _inner(family: Family) -> Family:
-    return family.base if isinstance(family, Lattice) else family
+    while isinstance(family, Lattice | Truncated):
+        family = family.base
+    return family
 
 
 def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator) -> _Scored:
@@ -239,15 +245,21 @@ def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -
         yield Dictionary.categories(len(variable.categories))
         return
     assert isinstance(axis, BinnedAxis)  # only categories have no order
-    low, high = variable.observed
-    if variable.kind is Kind.INTEGER and high - low < MAX_IDENTITY:
+    if variable.is_enumerated:
+        low, high = variable.observed
         yield Dictionary.points(np.arange(low, high + 1))
-    elif not counts[: axis.n_intervals].any():
-        yield Dictionary.points(axis.spikes)
+        return
+    margin = _Margin(variable, axis, counts)
+    points = axis.spikes if len(axis.spikes) else variable.spikes  # no bins of their own where each integer has one
+    spikes = [Dictionary.points(points)] if len(points) else []
+    if not margin.is_empty:
+        for candidate in _densities(margin):
+            yield sum(spikes, margin.atoms(candidate))
+    elif variable.kind is Kind.INTEGER:
+        # the values between the spikes were not met, but they are integers too
+        yield spikes[0] + margin.atoms(_between(variable))
     else:
-        for candidate in _densities(_Margin(variable, axis, counts)):
-            of_kind = _of_kind(variable, candidate)
-            yield of_kind + Dictionary.points(axis.spikes) if len(axis.spikes) else of_kind
+        yield spikes[0]
 
 
 def _of_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
@@ -263,8 +275,14 @@ class _Margin:
         self.is_signed = low < 0
         if variable.kind is Kind.INTEGER:  # an integer k stands for (k - 1/2, k + 1/2]
             low, high = low - 0.5, high + 0.5
-        self.counts = counts[: axis.n_intervals]
+        self.variable = variable
         self.edges = np.maximum.accumulate(np.concatenate([[low], axis.edges, [high]]))
+        self.counts = counts[: axis.n_intervals]
+        if variable.spikes and not len(axis.spikes):  # each integer has a bin, spikes too
+            self.counts = _without(self.counts, axis.index(np.array(variable.spikes)))
+        self.is_empty = not self.counts.any()
+        if self.is_empty:
+            return
         self.low, self.middle, self.high = self.quantile([0.005, 0.5, 0.995])
         # atoms narrower than the distance of neighbouring numbers cannot be told from point masses
         finest = LEAST_LATTICE_SCALE if variable.kind is Kind.INTEGER else 4 * np.spacing(np.abs(self.edges).max())
@@ -275,6 +293,14 @@ class _Margin:
         """Quantiles from the counts, linear inside a bin."""
         cumulative = np.concatenate([[0.0], np.cumsum(self.counts)])
         return np.asarray(np.interp(np.asarray(q) * cumulative[-1], cumulative, self.edges))
+
+    def atoms(self, dictionary: Dictionary) -> Dictionary:
+        """Densities as atoms that the variable can have: on the integers, within the support."""
+        atoms = _of_kind(self.variable, dictionary)
+        if not self.variable.is_bounded:
+            return atoms
+        low, high = self.variable.support
+        return atoms.take(atoms.closed_mass(low, high) > LEAST_INSIDE).truncate(low, high)
 
     def is_positive(self) -> bool:
         """Whether all values are, and differ so much that their logarithm tells more than they do."""
@@ -289,8 +315,10 @@ class _Margin:
     def jumps(self) -> FloatArray:
         """Edges, the ends included, where the density of neighbouring bins differs far beyond noise."""
         cumulative = np.concatenate([[0.0], np.cumsum(self.counts)])
-        # bins with too few rows to tell are merged with the next
-        cuts = np.unique(np.searchsorted(cumulative, np.arange(0, cumulative[-1], JUMP_ROWS)))
+        # bins with too few rows to tell are merged with the next: a cut comes with every further `JUMP_ROWS` rows
+        reached = np.floor(cumulative / JUMP_ROWS)
+        more = (reached[1:] > reached[:-1]) & ((reached[:-1] + 1) * JUMP_ROWS < cumulative[-1])
+        cuts = np.concatenate([[0], 1 + np.flatnonzero(more)])
         cuts[-1] = len(self.counts)
         edges, counts = self.edges[cuts], np.diff(cumulative[cuts])
         widths = np.maximum(np.diff(edges), self.least_scale) / self.spread
@@ -302,6 +330,23 @@ class _Margin:
         large = np.maximum(padded[1:], padded[:-1]) > JUMP_FACTOR * np.minimum(padded[1:], padded[:-1])
         found = np.flatnonzero(clear & large)
         return np.sort(edges[found[np.argsort(-step[found])][:MAX_JUMPS]])
+
+
+def _without(counts: FloatArray, spikes: CodeArray) -> FloatArray:
+    """Counts of unit bins with those of spikes put at what their neighbours have."""
+    rest = np.ones(len(counts), dtype=bool)
+    rest[spikes] = False
+    if not counts[rest].any():
+        return np.zeros(len(counts))
+    return np.asarray(np.where(rest, counts, np.interp(np.arange(len(counts)), np.flatnonzero(rest), counts[rest])))
+
+
+def _between(variable: Variable) -> Dictionary:
+    """One wide atom over the range of a variable all of whose values are spikes."""
+    low, high = variable.observed
+    return Dictionary(
+        (StudentT(df=np.array([3.0]), loc=np.array([(low + high) / 2]), scale=np.array([(high - low) / 6])),)
+    )
 
 
 def _densities(margin: _Margin) -> Iterator[Dictionary]:
@@ -367,9 +412,11 @@ def split_counts(counts: FloatArray, n_folds: int, rng: np.random.Generator) -> 
     array([4. , 6.5])
     """
     whole = np.floor(counts)
-    folds = rng.multinomial(whole.astype(np.int64), np.full(n_folds, 1 / n_folds)).astype(np.float64)
-    folds[np.arange(len(counts)), rng.integers(n_folds, size=len(counts))] += counts - whole
-    return folds
+    few = whole < MOST_DEALT
+    dealt = np.where(few, whole, 0.0).astype(np.int64)
+    folds = rng.multinomial(dealt, np.full(n_folds, 1 / n_folds)).astype(np.float64)
+    folds[np.arange(len(counts)), rng.integers(n_folds, size=len(counts))] += np.where(few, counts - whole, 0.0)
+    return folds + np.where(few, 0.0, counts / n_folds)[:, None]
 
 
 def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
