@@ -28,7 +28,7 @@ def sha256(contents):
 
 def zipped(members):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:  # a file too large may still travel small
         for name, contents in members.items():
             archive.writestr(name, contents)
     return file.getvalue()
@@ -119,6 +119,18 @@ def test_a_download_leaves_the_wanted_files_and_happens_once(server, source, tmp
         assert read_files(source, tmp_path) == {NAME: TEXT}
     assert server.asked == ["/toy.zip"]
     assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()] == [f"toy/{NAME}"]
+
+
+def test_an_address_may_be_that_of_the_file_itself(server, tmp_path):
+    source = Source("toy", f"{server.base}/rows.txt", {"rows.txt": sha256(TEXT)})
+    server.served["/rows.txt"] = TEXT + b"7"
+    with pytest.raises(DatasetError, match=r"'rows.txt' of http.* is not the published one.*Nothing was kept"):
+        read_files(source, tmp_path)
+    assert not list(tmp_path.rglob("*"))
+    server.served["/rows.txt"] = TEXT
+    for _ in range(2):
+        assert read_files(source, tmp_path) == {"rows.txt": TEXT}
+    assert server.asked == ["/rows.txt"] * 2
 
 
 def test_a_wrong_hash_is_refused_and_nothing_is_kept(server, source, tmp_path):

@@ -25,8 +25,8 @@ from jointwise.exceptions import DatasetError, MissingDependencyError
 # Names the folder of files already on disk; without it, a folder in the user's home.
 VARIABLE = "JOINTWISE_DATA"
 HOME = "~/jointwise_data"
-# One member of an archive is read up to here: the largest file of all has 80 kilobytes.
-MOST_BYTES_OF_A_FILE = 2**20
+# One file is read up to here: the largest of all has 3,974,305 bytes.
+MOST_BYTES_OF_A_FILE = 2**22
 # The archive with the most members has 821.
 MOST_MEMBERS = 10_000
 
@@ -40,7 +40,7 @@ class Source:
     folder : str
         Folder below the data folder.
     url : str
-        Official address of the archive (zip or tar) that holds the files.
+        Official address of the archive (zip or tar) that holds the files, or of the one file itself.
     hashes : mapping of str to str
         Name of each file, as a path below ``folder`` and at the end of its path in the archive, and its sha256.
     most_bytes : int
@@ -137,7 +137,14 @@ class _Bounded(io.BytesIO):
 
 
 def _members(source: Source, archive: IO[bytes]) -> dict[str, bytes]:
-    """Contents of the members whose path ends with a wanted name; the archive may hold one more within."""
+    """Contents of the members whose path ends with a wanted name; the archive may hold one more within.
+
+    An address that ends with a wanted name is that of the file itself, which is then the only member.
+    """
+    last = source.url.rpartition("/")[2]
+    if last in source.hashes:
+        archive.seek(0)
+        return {last: archive.read()}
     try:
         return dict(_walk(archive, source.hashes, nested=False))
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
