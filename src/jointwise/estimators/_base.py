@@ -24,6 +24,7 @@ from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.estimators._tables import TableEstimator, generator
 from jointwise.exceptions import InputError, StorageError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
+from jointwise.joint.tails import lighter_tails
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
 from jointwise.marginals.sources import Source, find_source
@@ -323,7 +324,9 @@ class JointEstimator(TableEstimator):
 
     def _keep(self, fit: Fit) -> None:
         """Keep what a fit found, and warn where it stopped short."""
-        self.density_ = fit.density
+        fitted = fit.density
+        mixture = lighter_tails(fitted.mixture, fitted.schema, self._notes.n_rows, self._given_dictionaries())
+        self.density_ = replace(fitted, mixture=mixture)
         self.stages_ = fit.stages
         self._final = fit.final
         self.n_iter_ = max([1, *(stage.n_steps for stage in fit.final)])
