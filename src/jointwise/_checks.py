@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -62,6 +64,12 @@ def check_real(argument: str, value: object) -> float:
     return float(value)
 
 
+def check_names(argument: str, value: object) -> None:
+    """Refuse what is no sequence of names; one name by itself is a common slip."""
+    if isinstance(value, str) or not isinstance(value, Sequence | AbstractSet):
+        raise InputError(f"`{argument}` must be a list of column names; got {value!r}.")
+
+
 def check_weights(sample_weight: object, n_rows: int) -> FloatArray | None:
     """Return row weights as float64 of shape (n_rows,), or None where none were given."""
     if sample_weight is None:
@@ -78,6 +86,10 @@ def check_weights(sample_weight: object, n_rows: int) -> FloatArray | None:
         )
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise InputError("`sample_weight` must hold finite numbers that are not negative.")
+    with np.errstate(over="ignore"):  # told below
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise InputError("`sample_weight` must have a finite sum; divide the weights by their largest.")
     return weights
 
 

@@ -44,6 +44,10 @@ class UnseenCategoryWarning(UserWarning):
     """A category that was not there when the model was fitted is treated as missing."""
 
 
+class LeftOutWarning(UserWarning):
+    """Columns that only name the rows were left out of a fit."""
+
+
 class StorageError(JointwiseError, OSError):
     """A file that a fit needs for its own use could not be made, written or read."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_choice, check_integer, check_weights
+from jointwise._checks import check_choice, check_integer, check_names, check_weights, listed, unknown_name
 from jointwise._progress import progress, tell
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
@@ -22,7 +22,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
 from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.estimators._tables import TableEstimator, generator
-from jointwise.exceptions import InputError, StorageError
+from jointwise.exceptions import InputError, LeftOutWarning, StorageError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
 from jointwise.joint.tails import lighter_tails
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
@@ -39,7 +39,7 @@ from jointwise.selection import (
 )
 from jointwise.solvers import Status
 from jointwise.tables import Table, encode
-from jointwise.variables import Schema
+from jointwise.variables import EVERYWHERE, Kind, Schema, Variable
 
 # The end bins, and one in between.
 LEAST_BINS = 3
@@ -96,6 +96,10 @@ class JointEstimator(TableEstimator):
         dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
         learn_dictionary: bool | Literal["auto"] = "auto",
         kinds: Mapping[str, str] | None = None,
+        supports: Mapping[str, tuple[Any, Any] | None] | None = None,
+        steps: Mapping[str, float] | None = None,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
         n_bins: int = 128,
         learning_rates: tuple[float, float, float] | None = None,
         n_init: int = 5,
@@ -116,6 +120,10 @@ class JointEstimator(TableEstimator):
         self.dictionaries = dictionaries
         self.learn_dictionary = learn_dictionary
         self.kinds = kinds
+        self.supports = supports
+        self.steps = steps
+        self.drop = drop
+        self.keep = keep
         self.n_bins = n_bins
         self.learning_rates = learning_rates
         self.n_init = n_init
@@ -153,13 +161,14 @@ class JointEstimator(TableEstimator):
 
     def _fit_source(self, source: Source) -> Self:
         self._tell("reading the table, for its profile")
-        schema, axes = self._axes(source.profile())
+        profile = source.profile()
+        schema, axes = self._axes(profile)
         folder = None if self.scratch_dir is None else Path(self.scratch_dir)
         self._tell("reading it again, for its codes")
         with source.coded(schema, axes, folder) as rows:
             self._tell(f"{len(rows):,} rows of {len(axes)} columns are coded")
             self._fit_rows(rows)
-        self._record_names(schema)
+        self._record_names(profile)
         return self
 
     def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
@@ -193,6 +202,8 @@ class JointEstimator(TableEstimator):
             check_choice("polish", self.polish, ("likelihood",))
         check_integer("n_bins", self.n_bins, LEAST_BINS)
         check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
+        for argument in ("drop", "keep"):
+            check_names(argument, getattr(self, argument))
         if self.scratch_dir is not None and not Path(self.scratch_dir).is_dir():
             raise StorageError(
                 f"`scratch_dir` must be a folder or None; there is none at {str(self.scratch_dir)!r}. "
@@ -343,14 +354,48 @@ class JointEstimator(TableEstimator):
 
     def _axes(self, profile: Profile) -> tuple[Schema, tuple[Axis, ...]]:
         """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""
-        schema = profile.schema(self.kinds)
-        given = self._given_dictionaries()
-        variables = tuple(
-            replace(v, spikes=tuple(given[v.name].spikes)) if v.name in given and v.kind == "continuous" else v
-            for v in schema
-        )
-        schema = Schema(variables, schema.container)
+        self.left_out_ = self._left_out(profile)
+        profile = profile.without(self.left_out_)
+        schema = profile.schema(self.kinds, supports=self.supports, steps=self.steps)
+        schema = Schema(tuple(self._with_given_atoms(v) for v in schema), schema.container)
         return schema, profile.axes(schema, self._most_bins(schema))
+
+    def _left_out(self, profile: Profile) -> tuple[str, ...]:
+        """Return the columns to be left out: those to be dropped, and those that only name the rows, with a warning."""
+        for argument in ("drop", "keep"):
+            for name in getattr(self, argument):
+                if name not in profile.names:
+                    raise unknown_name(f"column in `{argument}`:", name, profile.names)
+        both = [name for name in self.drop if name in self.keep]
+        if both:
+            raise InputError(f"`drop` and `keep` must not share columns; both name {listed(both)}.")
+        if len(set(self.drop)) == len(profile.names):
+            raise InputError("`drop` names every column, so there is nothing to learn from; keep at least one.")
+        asked = {
+            *self.keep,
+            *(self.kinds or {}),
+            *self._given_dictionaries(),
+            *(self.supports or {}),
+            *(self.steps or {}),
+        }
+        named = [name for name in profile.without(self.drop).identifiers() if name not in asked]
+        if named:
+            warnings.warn(
+                f"Left out, because they name the rows and tell nothing of other columns: {listed(named)}. Pass "
+                f"keep={named!r} to have them in, or drop={named!r} to leave them out without this warning.",
+                LeftOutWarning,
+                stacklevel=4,
+            )
+        return tuple(name for name in profile.names if name in self.drop or name in named)
+
+    def _with_given_atoms(self, variable: Variable) -> Variable:
+        """Return a variable whose atoms, where given, settle its spikes, and its support unless that is given too."""
+        given = self._given_dictionaries()
+        if variable.name not in given or variable.categories is not None:
+            return variable
+        spikes = tuple(given[variable.name].spikes) if variable.kind is Kind.CONTINUOUS else ()
+        bounded = variable.name in (self.supports or {})
+        return replace(variable, spikes=spikes, support=variable.support if bounded else EVERYWHERE)
 
     def _most_bins(self, schema: Schema) -> int:
         """Return the most bins of a column, of which columns that are not categorical share a limited number."""

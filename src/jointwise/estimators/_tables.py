@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from jointwise.marginals import Profile
 from jointwise.tables import Table, read_table
 from jointwise.variables import Schema
 
@@ -29,7 +30,7 @@ class TableEstimator(BaseEstimator):
             self._record_names(table)
         return table
 
-    def _record_names(self, named: Table | Schema) -> None:
+    def _record_names(self, named: Table | Schema | Profile) -> None:
         """Keep the names and number of features; columns of an array have no names of their own."""
         self.n_features_in_ = len(named.names)
         if named.container != "numpy":

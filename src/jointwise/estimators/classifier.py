@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +92,10 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
         learn_dictionary: bool | Literal["auto"] = "auto",
         kinds: Mapping[str, str] | None = None,
+        supports: Mapping[str, tuple[Any, Any] | None] | None = None,
+        steps: Mapping[str, float] | None = None,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
         n_bins: int = 128,
         learning_rates: tuple[float, float, float] | None = None,
         n_init: int = 5,
@@ -113,6 +117,10 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
             dictionaries=dictionaries,
             learn_dictionary=learn_dictionary,
             kinds=kinds,
+            supports=supports,
+            steps=steps,
+            drop=drop,
+            keep=keep,
             n_bins=n_bins,
             learning_rates=learning_rates,
             n_init=n_init,

@@ -50,6 +50,18 @@ class JUPAD(DensityMixin, JointEstimator):
         of tables with at least 2,000 rows. It helps most where given dictionaries are coarse. Not used for pairs.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
+    supports : mapping of column names to (low, high) or None, optional
+        Overrides the bounds that the rows make plain, such as zero for durations; None is no bounds, and None for
+        an end leaves it open. Nothing has a probability beyond.
+    steps : mapping of column names to float, optional
+        Overrides the step that all values of a continuous column are multiples of, such as 0.01 for prices; zero is
+        none. Samples and quantiles are rounded to it, and a single value has the probability of what is rounded to it.
+    drop : list of str
+        Columns to leave out.
+    keep : list of str
+        Columns to have in though they seem to name the rows: texts that nearly all differ, and numbers 1, 2, 3, ...
+        These are left out by default, with a warning; not so columns that `kinds`, `supports`, `steps` or
+        `dictionaries` name.
     n_bins : int
         The most bins for a column that is neither categorical nor an integer with few values. Columns of a wide
         table get fewer: 8192 are shared among all.
@@ -84,6 +96,8 @@ class JUPAD(DensityMixin, JointEstimator):
 
     Attributes
     ----------
+    left_out_ : tuple of str
+        Columns that were left out of the fit.
     density_ : JointDensity
         The fitted density, for conditionals, probabilities, quantiles and all other questions.
     beta_ : float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.estimators._base import JointEstimator
 from jointwise.estimators._tables import generator
 from jointwise.joint.prediction import draw, fill
-from jointwise.tables import decode, read_table
+from jointwise.tables import decode, read_table, with_columns
 from jointwise.variables import Schema
 
 
@@ -60,6 +60,10 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
         dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
         learn_dictionary: bool | Literal["auto"] = "auto",
         kinds: Mapping[str, str] | None = None,
+        supports: Mapping[str, tuple[Any, Any] | None] | None = None,
+        steps: Mapping[str, float] | None = None,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
         n_bins: int = 128,
         learning_rates: tuple[float, float, float] | None = None,
         n_init: int = 5,
@@ -81,6 +85,10 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
             dictionaries=dictionaries,
             learn_dictionary=learn_dictionary,
             kinds=kinds,
+            supports=supports,
+            steps=steps,
+            drop=drop,
+            keep=keep,
             n_bins=n_bins,
             learning_rates=learning_rates,
             n_init=n_init,
@@ -110,6 +118,8 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
             filled = fill(density.mixture, [v.kind for v in density.schema], rows)
         container = self._asked_container() or table.container
         frame = decode(filled, Schema(density.schema.variables, container))
+        if self.left_out_:
+            frame = with_columns(frame, container, table, self.left_out_)
         if container == table.container == "pandas":
             named = {str(name): name for name in X.columns}
             frame.index, frame.columns = X.index, [named[name] for name in frame.columns]

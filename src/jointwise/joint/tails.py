@@ -30,7 +30,7 @@ LEAST_INSIDE = 1e-3
 def lighter_tails(
     mixture: ProductMixture, schema: Schema, n_rows: float, given: Collection[str] = ()
 ) -> ProductMixture:
-    r"""Return the mixture with tails that hold about one of ``n_rows`` rows, for each column in which they hold several.
+    r"""Return the mixture with tails that hold about one of ``n_rows`` rows, in columns where they hold several.
 
     Each atom d with mass in the tails becomes :math:`s\,d + (1 - s)\,d(\cdot \mid \text{widened range})`, with s the
     share of the tails' mass that is kept: no value becomes impossible.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NO_VALUE = "null"  # logical type of a column without a single value: it fits any other
 LARGEST_INTEGER = 2.0**52  # beyond it the half-integers between are no longer floats
+# A column of texts names the rows if at least so many differ, and as large a share of the rows.
+LEAST_NAMES, NAMES_SHARE = 50, 0.5
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class ColumnProfile:
     sketch : ValueSketch
         Distribution of numbers and dates.
     counts : mapping
-        How often each label occurs, for columns of labels.
+        How often each label occurs, for columns of labels; empty where there are more labels than can be told apart.
+    n_crowded : float
+        Number of rows with a value, or sum of their weights, of a column with more labels than that; else zero.
     declared : tuple, optional
         Labels in the order their type declares them, where it does.
     ordered : bool
@@ -52,6 +56,14 @@ class ColumnProfile:
     counts: Mapping[Any, float] = field(default_factory=dict)
     declared: tuple[Any, ...] | None = None
     ordered: bool = False
+    n_crowded: float = 0.0
+
+    def __post_init__(self) -> None:
+        # a column that names the rows must not fill the memory with names
+        if self.n_crowded or len(self.counts) > MAX_BINS:
+            object.__setattr__(self, "n_crowded", self.n_crowded + float(sum(self.counts.values())))
+            object.__setattr__(self, "counts", {})
+            object.__setattr__(self, "declared", None)
 
     @classmethod
     def of(cls, column: Column, weights: FloatArray | None = None) -> ColumnProfile:
@@ -72,7 +84,7 @@ class ColumnProfile:
             column.name,
             column.dtype,
             n_missing,
-            counts=_limited(column.name, counts),
+            counts=counts,
             declared=column.labels if column.declared else None,
             ordered=column.ordered,
         )
@@ -89,9 +101,10 @@ class ColumnProfile:
             _common_type(self, other),
             self.n_missing + other.n_missing,
             self.sketch + other.sketch,
-            _limited(self.name, counts),
+            counts,
             declared,
             ordered,
+            self.n_crowded + other.n_crowded,
         )
 
     def _common_order(self, other: ColumnProfile) -> tuple[tuple[Any, ...] | None, bool]:
@@ -114,12 +127,31 @@ class ColumnProfile:
     @property
     def n(self) -> float:
         """Number of rows with a value, or sum of their weights."""
-        return self.sketch.n + float(sum(self.counts.values()))
+        return self.sketch.n + float(sum(self.counts.values())) + self.n_crowded
+
+    def names_rows(self) -> bool:
+        """Whether the column differs from row to row and tells nothing: a name, an address, a number 1, 2, 3, ...
+
+        Text does if at least 50 texts, and half as many as there are rows, differ; whole numbers do if none repeats and
+        they fill the range from about zero to their number. With weights, numbers cannot be told to repeat.
+
+        >>> from jointwise.marginals import Profile
+        >>> Profile.of({"id": range(100), "name": [f"row {i}" for i in range(100)]}).identifiers()
+        ('id', 'name')
+        """
+        if self.n_crowded:
+            return True
+        if self.counts and self.dtype == "string":
+            counts = np.fromiter(self.counts.values(), dtype=np.float64)
+            return bool(len(counts) >= max(LEAST_NAMES, NAMES_SHARE * counts.sum() / counts.min()))
+        return self.dtype in {"int64", "float64"} and self.sketch.is_numbering(LEAST_NAMES)
 
     def variable(self, kind: str | None = None) -> Variable:
         """Return the variable this column holds, of the kind asked for or found."""
         if not self.n:
             raise InputError(f"Column {self.name!r} has no observed value; drop it, or give it values.")
+        if self.n_crowded:
+            raise _too_many(self.name, f"more than {MAX_BINS}")
         if self.counts:
             return self._labelled(kind)
         if kind is None:
@@ -173,7 +205,8 @@ class ColumnProfile:
         return self._categorical(tuple(convert(value) for value in self.sketch.values), ordered=ordered)
 
     def _categorical(self, categories: tuple[Any, ...], *, ordered: bool) -> Variable:
-        _check_number(self.name, len(categories))
+        if len(categories) > MAX_BINS:
+            raise _too_many(self.name, len(categories))
         return Variable(
             self.name,
             Kind.CATEGORICAL,
@@ -201,18 +234,12 @@ class ColumnProfile:
             )
 
 
-def _limited(name: str, counts: dict[Any, float]) -> dict[Any, float]:
-    _check_number(name, len(counts))
-    return counts
-
-
-def _check_number(name: str, n_categories: int) -> None:
-    if n_categories > MAX_BINS:
-        raise InputError(
-            f"Column {name!r} has {n_categories} different values, more than the {MAX_BINS} that a "
-            "categorical variable can have; drop it if it is an identifier, merge rare values, or convert it "
-            f"to numbers and pass kinds={{{name!r}: 'continuous'}}."
-        )
+def _too_many(name: str, n_categories: object) -> InputError:
+    return InputError(
+        f"Column {name!r} has {n_categories} different values; a categorical variable can have at most {MAX_BINS}. "
+        f"Drop it if it is an identifier, merge rare values, or convert it to numbers and pass kinds={{{name!r}: "
+        "'continuous'}."
+    )
 
 
 def _common_type(a: ColumnProfile, b: ColumnProfile) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import check_choice, check_integer, check_weights, listed, unknown_name
+from jointwise._checks import check_choice, check_integer, check_real, check_weights, listed, unknown_name
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, half_integers, midpoints, snap
 from jointwise.exceptions import InputError
 from jointwise.marginals.column import ColumnProfile
 from jointwise.tables import read_table
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.variables import EVERYWHERE, Kind, Schema, Variable
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray
@@ -93,7 +94,25 @@ class Profile:
     def __iter__(self) -> Iterator[ColumnProfile]:
         return iter(self.columns)
 
-    def schema(self, kinds: Mapping[str, str] | None = None) -> Schema:
+    def identifiers(self) -> tuple[str, ...]:
+        """Return the columns that only name the rows, see `ColumnProfile.names_rows`; none if all columns do."""
+        named = tuple(column.name for column in self if column.names_rows())
+        return named if len(named) < len(self.columns) else ()
+
+    def without(self, names: Collection[str]) -> Profile:
+        """Return the profile of the other columns."""
+        for name in names:
+            if name not in self.names:
+                raise unknown_name("column", name, self.names)
+        return replace(self, columns=tuple(column for column in self if column.name not in names))
+
+    def schema(
+        self,
+        kinds: Mapping[str, str] | None = None,
+        *,
+        supports: Mapping[str, tuple[Any, Any] | None] | None = None,
+        steps: Mapping[str, float] | None = None,
+    ) -> Schema:
         """Return what each column is.
 
         Text, booleans and categoricals are categorical; integers are integer, and so are floats that are all
@@ -105,19 +124,32 @@ class Profile:
         kinds : mapping, optional
             Kinds by name where they should be others: "continuous", "integer", "categorical", or "ordinal"
             for a categorical variable whose order means something.
+        supports : mapping, optional
+            Bounds by name where they should be others: (low, high) with None for an open end; None for no bounds.
+        steps : mapping, optional
+            Steps by name that continuous variables are rounded to where they should be others; zero for none.
         """
         if self.container is None or not self.n_rows:
             raise InputError(
                 f"Found a table with 0 sample(s) (shape=(0, {len(self.columns)})) while a minimum of 1 is required."
             )
-        if kinds is not None and not isinstance(kinds, Mapping):
-            raise InputError(f"`kinds` must be a mapping from column names to kinds; got {kinds!r}.")
-        kinds = dict(kinds or {})
+        kinds = self._by_name("kinds", kinds, "kinds")
         for name, kind in kinds.items():
-            if name not in self.names:
-                raise unknown_name("variable in `kinds`:", name, self.names)
             check_choice(f"kinds[{name!r}]", kind, [*Kind, "ordinal"])
-        return Schema(tuple(column.variable(kinds.get(column.name)) for column in self), self.container)
+        variables = {column.name: column.variable(kinds.get(column.name)) for column in self}
+        for name, support in self._by_name("supports", supports, "(low, high)").items():
+            variables[name] = replace(variables[name], support=_support(variables[name], support))
+        for name, step in self._by_name("steps", steps, "numbers").items():
+            variables[name] = replace(variables[name], step=check_real(f"steps[{name!r}]", step))
+        return Schema(tuple(variables.values()), self.container)
+
+    def _by_name(self, argument: str, given: object, values: str) -> dict[str, Any]:
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"`{argument}` must be a mapping from column names to {values}; got {given!r}.")
+        for name in given or {}:
+            if name not in self.names:
+                raise unknown_name(f"variable in `{argument}`:", name, self.names)
+        return dict(given or {})
 
     def axes(self, schema: Schema, n_bins: int) -> tuple[Axis, ...]:
         """Return the bins of each variable of a schema, spikes with bins of their own.
@@ -141,12 +173,23 @@ class Profile:
         return tuple(_axis(variable, profile[variable.name], n_bins) for variable in schema)
 
 
+def _support(variable: Variable, given: Any) -> tuple[float, float]:
+    if given is None:
+        return EVERYWHERE
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+        raise InputError(
+            f"supports[{variable.name!r}] must be (low, high), with None for an open end, or None; got {given!r}."
+        )
+    low, high = (variable.encode_value(end) if end is not None else nan for end in given)
+    return -inf if isnan(low) else low, inf if isnan(high) else high
+
+
 def _axis(variable: Variable, column: ColumnProfile, n_bins: int) -> Axis:
     if variable.categories is not None:
         return DiscreteAxis(np.arange(len(variable.categories), dtype=np.float64))
     if variable.kind is Kind.INTEGER:
         low, high = column.sketch.min, column.sketch.max
-        if high - low < n_bins:
+        if high - low < n_bins:  # spikes need no bins of their own here
             return BinnedAxis(np.arange(low, high) + 0.5)
     edges = _edges(column, n_bins, variable.spikes)
     return BinnedAxis(half_integers(edges) if variable.kind is Kind.INTEGER else edges, np.array(variable.spikes))

@@ -215,6 +215,13 @@ class ValueSketch:
         """Coarsest of `STEPS` that all values are whole multiples of; zero where there is none."""
         return next((step for step, holds in zip(STEPS, self.multiples, strict=True) if holds), 0.0)
 
+    def is_numbering(self, least: int) -> bool:
+        """Whether the values number at least so many rows: whole, none twice, from about zero to about their number."""
+        if not self.is_integral or self.n < least:
+            return False
+        fills = 0 <= self.min <= 0.1 * self.n and self.max < 2 * self.n
+        return bool(fills and np.all(self.counts <= self.high - self.low + 1))
+
     def spikes(self, most_values: int = 10) -> tuple[float, ...]:
         """Return values that repeat far more often than a density allows.
 

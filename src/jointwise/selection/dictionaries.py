@@ -139,7 +139,7 @@ def _given_or_scored(
             raise unknown_name("variable in dictionaries:", name, schema.names)
     for n, (variable, axis) in enumerate(zip(schema, marginals.axes, strict=True)):
         if variable.name in given:
-            yield _as_kind(variable, given[variable.name])
+            yield _within(variable, _as_kind(variable, given[variable.name]))
         else:
             yield _scored(variable, axis, marginals.marginal(n), rng)
 
@@ -266,6 +266,14 @@ def _of_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
     return dictionary.on_lattice() if variable.kind is Kind.INTEGER else dictionary
 
 
+def _within(variable: Variable, dictionary: Dictionary) -> Dictionary:
+    """Return the atoms cut to the support."""
+    if not variable.is_bounded:
+        return dictionary
+    low, high = variable.support
+    return dictionary.take(dictionary.closed_mass(low, high) > LEAST_INSIDE).truncate(low, high)
+
+
 class _Margin:
     """Counts of the interval bins of one variable, and what candidates are made from."""
 
@@ -296,11 +304,7 @@ class _Margin:
 
     def atoms(self, dictionary: Dictionary) -> Dictionary:
         """Densities as atoms that the variable can have: on the integers, within the support."""
-        atoms = _of_kind(self.variable, dictionary)
-        if not self.variable.is_bounded:
-            return atoms
-        low, high = self.variable.support
-        return atoms.take(atoms.closed_mass(low, high) > LEAST_INSIDE).truncate(low, high)
+        return _within(self.variable, _of_kind(self.variable, dictionary))
 
     def is_positive(self) -> bool:
         """Whether all values are, and differ so much that their logarithm tells more than they do."""

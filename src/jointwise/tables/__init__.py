@@ -7,6 +7,7 @@ and `label_numbers` are the steps of `encode` for such code.
 
 from jointwise.tables.columns import Column
 from jointwise.tables.encoding import decode, encode, encode_numbers, label_numbers, match_columns
+from jointwise.tables.frames import with_columns
 from jointwise.tables.table import Table, read_table
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "label_numbers",
     "match_columns",
     "read_table",
+    "with_columns",
 ]

@@ -32,7 +32,8 @@ def encode(
     Parameters
     ----------
     data : Table, or anything `read_table` takes
-        Columns are found by name, and further columns are ignored; an array must have the schema's columns.
+        Columns are found by name, and further columns are ignored; those of an array by position, or as x0, x1, ...
+        where it has more than the schema.
     schema : Schema of N variables
     unseen : {"outside", "missing"}
         What a category becomes that the schema does not know: -1, or NaN and one `UnseenCategoryWarning`.
@@ -98,11 +99,11 @@ def decode(matrix: FloatArray, schema: Schema) -> Any:
 
 
 def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[tuple[int, int]]:
-    """Return pairs (variable, column) of positions: by name, or by position for arrays."""
-    if table.container == "numpy":
-        if len(table.names) != len(schema):
-            raise InputError(f"X has {len(table.names)} features, but {len(schema)} features are expected as input.")
+    """Return pairs (variable, column) of positions: by name, or by position for arrays with a column per variable."""
+    if table.container == "numpy" and len(table.names) == len(schema):
         return [(position, position) for position in range(len(schema))]
+    if table.container == "numpy" and not set(schema.names) <= set(table.names):
+        raise InputError(f"X has {len(table.names)} features, but {len(schema)} features are expected as input.")
     place = {name: position for position, name in enumerate(table.names)}
     missing = [name for name in schema.names if name not in place]
     if missing and absent == "error":

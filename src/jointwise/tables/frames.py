@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from jointwise.exceptions import InputError, MissingDependencyError
@@ -12,6 +14,7 @@ from jointwise.variables import FIRST_DAY, LAST_DAY, Schema, Variable, is_tempor
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray
+    from jointwise.tables.table import Table
 
 _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 # Days around 1970 that nanoseconds in 64 bits reach.
@@ -29,6 +32,30 @@ def write_frame(matrix: FloatArray, schema: Schema) -> Any:
         return columns
     library = _library(schema.container)
     return library.table(columns) if schema.container == "pyarrow" else library.DataFrame(columns)
+
+
+def with_columns(frame: Any, container: str, table: Table, names: Collection[str]) -> Any:
+    """Return a frame that `write_frame` wrote, with some columns of a table put in where they stand there.
+
+    Parameters
+    ----------
+    frame : frame, mapping or array
+    container : str
+        What the frame is.
+    table : Table
+        It has the columns of the frame and those to be put in; its order is kept.
+    names : collection of str
+    """
+    put_in = {n: column for n, column in zip(table.names, table.columns, strict=True) if n in names}
+    if container == "numpy":
+        rest = iter(frame.T)
+        return _stack([np.asarray(put_in[n]) if n in put_in else next(rest) for n in table.names], table.n_rows)
+    if container == "dict":
+        return {n: put_in.get(n, frame.get(n)) for n in table.names}
+    written = nw.from_native(frame)
+    library = _library(container)
+    series = [nw.new_series(n, list(column), backend=library) for n, column in put_in.items()]
+    return written.with_columns(*series).select(*table.names).to_native()
 
 
 def native_array(variable: Variable, numbers: FloatArray) -> AnyArray:
