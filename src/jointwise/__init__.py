@@ -1,8 +1,8 @@
 """jointwise: the joint probability of a table, learned from its pairs of columns, and exact answers about it.
 
 Fit with :class:`JUPAD` (or :class:`JUPADClassifier`, :class:`JUPADImputer`) and ask its ``density_``, a
-:class:`JointDensity`; a classifier's ``class_model_``, a :class:`ClassModel`, is all that tells classes, for a file. Tables
-that never meet in one place are counted where they are: :class:`Profile` and :class:`PairwiseMarginals` add up.
+:class:`JointDensity`. A classifier's ``class_model_``, a :class:`ClassModel`, is all that tells classes, for a file.
+Tables that never meet in one place are counted where they are: :class:`Profile` and :class:`PairwiseMarginals` add up.
 :class:`Dictionary` writes down the atoms of a column by hand.
 """
 

@@ -204,7 +204,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         if not features.columns:
             raise InputError(f"The table has no column beside {target!r} to tell it by; keep some.")
         kinds = dict(self.kinds or {})
-        labels = _labels(column, kinds.pop(target, "categorical"))
+        labels = _labels(column, kinds.pop(target, None))
         other = copy(self)
         other.kinds = kinds
         schema, axes = other._axes(features)  # noqa: SLF001 -- of its own class
@@ -354,9 +354,9 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         return self.density_.schema.select(self.density_.names[:-1])
 
 
-def _labels(column: ColumnProfile, kind: str) -> Variable:
-    """Return the class that a column holds: its categories are those that occur."""
-    variable = column.variable(kind)
+def _labels(column: ColumnProfile, kind: str | None) -> Variable:
+    """Return the class that a column holds: its categories are those that occur, in their order if they have one."""
+    variable = column.variable(kind or (None if column.counts else "categorical"))
     if variable.categories is None:
         raise InputError(f"The class must be categorical or ordinal; kinds[{column.name!r}] is {kind!r}.")
     if column.n_missing:

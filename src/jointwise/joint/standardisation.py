@@ -69,7 +69,7 @@ class ClassStandardisation:
             if array.shape != shape or not np.isfinite(array).all():
                 raise InputError(f"`{name}` must hold finite numbers in the shape {shape}; its shape is {array.shape}.")
         if not np.isfinite(self.log_jacobians).all():
-            raise InputError("Each of `maps` must have an inverse, with a determinant that is a finite number, not zero.")
+            raise InputError("Each of `maps` must have an inverse, with a finite determinant that is not zero.")
 
     @classmethod
     def of(
