@@ -38,7 +38,7 @@ from jointwise.variables import Kind, Schema, Variable
 # Of more classes no second density is asked: it weighs each row by each of them.
 MOST_CLASSES = 100
 # Cells, the class's included, up to which a table that is met in blocks is kept as numbers for a second density: they
-# take 200 MB, and a fit holds some five copies. Of a larger table only codes are kept, one or two bytes a cell.
+# take 200 MB, and a fit holds three to four copies. Of a larger table only codes are kept, one or two bytes a cell.
 MOST_CELLS = 25_000_000
 
 
