@@ -1,14 +1,15 @@
 """jointwise: the joint probability of a table, learned from its pairs of columns, and exact answers about it.
 
 Fit with :class:`JUPAD` (or :class:`JUPADClassifier`, :class:`JUPADImputer`) and ask its ``density_``, a
-:class:`JointDensity`. Tables that never meet in one place are counted where they are: :class:`Profile` and
-:class:`PairwiseMarginals` add up. :class:`Dictionary` writes down the atoms of a column by hand.
+:class:`JointDensity`. A classifier's ``class_model_``, a :class:`ClassModel`, is all that tells classes, for a file.
+Tables that never meet in one place are counted where they are: :class:`Profile` and :class:`PairwiseMarginals` add up.
+:class:`Dictionary` writes down the atoms of a column by hand.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from jointwise.dictionary import Dictionary
-from jointwise.joint import JointDensity
+from jointwise.joint import ClassModel, JointDensity
 from jointwise.marginals import PairwiseMarginals, Profile
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "JUPAD",
+    "ClassModel",
     "Dictionary",
     "JUPADClassifier",
     "JUPADImputer",

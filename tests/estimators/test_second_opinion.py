@@ -14,8 +14,9 @@ from sklearn.metrics import log_loss
 
 from jointwise import Dictionary, JUPADClassifier, PairwiseMarginals, Profile
 from jointwise.estimators import _opinions, classifier
-from jointwise.estimators._opinions import JointOpinion, StandardisedOpinion, pooled
 from jointwise.exceptions import InputError
+from jointwise.joint.classes import pooled, standardised_probabilities
+from jointwise.joint.prediction import category_probabilities
 
 
 def bands(n=400, seed=0):
@@ -24,6 +25,12 @@ def bands(n=400, seed=0):
     classes = rng.integers(0, 2, n)
     along = 3 * rng.normal(size=n)
     return np.column_stack([along, along + 0.3 * rng.normal(size=n) + classes]), classes
+
+
+def by_second(model, X):
+    """What the second density of a classifier says."""
+    second = model.class_model_.second
+    return standardised_probabilities(second.standardisation, second.density.mixture, X)
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +49,15 @@ def test_classes_of_correlated_columns_are_told_better(fitted):
 
 def test_gaussian_classes_are_told_as_by_quadratic_discriminants(fitted):
     X, y = bands()
-    second = StandardisedOpinion(fitted._standardisation, fitted.standardised_density_.mixture)
     rows = bands(500, seed=2)[0]
     exact = QuadraticDiscriminantAnalysis().fit(X, y).predict_proba(rows)
-    assert np.abs(second.probabilities(rows) - exact).mean() < 0.03
+    assert np.abs(by_second(fitted, rows) - exact).mean() < 0.03
 
 
 def test_probabilities_follow_the_formula_row_by_row(fitted):
-    std, g = fitted._standardisation, fitted.standardised_density_
+    std, g = fitted.class_model_.second.standardisation, fitted.standardised_density_
     X = bands(20, seed=3)[0]
-    found = StandardisedOpinion(std, g.mixture).probabilities(X)
+    found = by_second(fitted, X)
     for row, got in zip(X, found, strict=True):
         joint = []
         for c in range(2):
@@ -62,8 +68,8 @@ def test_probabilities_follow_the_formula_row_by_row(fitted):
 
 def test_what_is_predicted_is_the_mean_by_share(fitted):
     X = bands(50, seed=4)[0]
-    first = JointOpinion(fitted.density_.mixture, 2).probabilities(X)
-    second = StandardisedOpinion(fitted._standardisation, fitted.standardised_density_.mixture).probabilities(X)
+    first = category_probabilities(fitted.density_.mixture, 2, np.column_stack([X, np.zeros(len(X))]), 2)
+    second = by_second(fitted, X)
     s = fitted.standardised_share_
     np.testing.assert_allclose(fitted.predict_proba(X), (1 - s) * first + s * second, rtol=1e-12)
 

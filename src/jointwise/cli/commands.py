@@ -11,9 +11,9 @@ import typer
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_tables
 from jointwise.cli.language import bind, parse_conditions, parse_question
-from jointwise.cli.models import FitSettings, fit_table, load_model, plain_density, save_model, say_doubts
+from jointwise.cli.models import FitSettings, fit_table, load_model, load_stored, plain_model, save_model, say_doubts
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
-from jointwise.joint import JointDensity
+from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
 from jointwise.variables import Kind
 
@@ -68,6 +68,8 @@ def fit(
 ) -> None:
     """Learn the joint density of a table and write it to a file.
 
+    With --target the file also holds what else `classify` needs, and rows that do not name the target are left out.
+
     Example: jointwise fit people.csv -o people.jw --kind rooms=categorical --drop id
 
     Example: jointwise fit years/*.parquet -o years.jw
@@ -77,7 +79,7 @@ def fit(
     file = open_tables(data, missing or ())
     say_doubts(file, settings.drop)
     model = fit_table(file, settings)
-    save_model(plain_density(model), output)
+    save_model(plain_model(model), output)
     screen.note(model.summary())
 
 
@@ -105,7 +107,8 @@ def info(
     Example: jointwise info people.jw --pairs
     """
     form = checked_format(output, form, "table")
-    density = load_model(model)
+    stored = load_stored(model)
+    density = stored.density if isinstance(stored, ClassModel) else stored
     columns = _pairs(density) if pairs else _columns(density)
     if form != "table":
         with writing(output, form) as write:
@@ -113,8 +116,14 @@ def info(
         return
     screen.show(
         f"{len(density.names)} columns, {density.n_components} components",
+        *([_classes(stored)] if isinstance(stored, ClassModel) else []),
         screen.table(columns),
     )
+
+
+def _classes(model: ClassModel) -> str:
+    second = f"{model.share:.0%} by a second density, of columns standardised within classes"
+    return f"tells classes of {model.target!r}: {second if model.second else 'by the joint density alone'}"
 
 
 def _columns(density: JointDensity) -> dict[str, list[Any]]:

@@ -15,11 +15,12 @@ from jointwise.cli.files import open_table, spooled
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
 from jointwise.cli.table_file import TableFile
-from jointwise.estimators import JUPAD
+from jointwise.estimators import JUPAD, JUPADClassifier
 from jointwise.exceptions import InputError
-from jointwise.joint import JointDensity
+from jointwise.joint import ClassModel, JointDensity
+from jointwise.joint.classes import read_model
 from jointwise.joint.serialization import MAGIC
-from jointwise.tables import read_table
+from jointwise.tables import Table, read_table
 from jointwise.variables import Schema
 
 
@@ -49,31 +50,63 @@ class FitSettings:
     checkpoint: str | None = None
 
 
-def load_model(path: str, missing: Sequence[str] = (), settings: FitSettings | None = None) -> JointDensity:
-    """Read a model; a table in its place is fitted first."""
-    found = open_model(path, missing)
-    return fitted(found, settings) if isinstance(found, TableFile) else found
+def load_model(path: str, missing: Sequence[str] = ()) -> JointDensity:
+    """Read the joint density of a model; a table in its place is fitted first."""
+    return _density(load_stored(path, missing))
+
+
+def load_stored(path: str, missing: Sequence[str] = ()) -> ClassModel | JointDensity:
+    """Read all of a model; a table in its place is fitted first."""
+    found = _open(path, missing)
+    return fitted(found) if isinstance(found, TableFile) else found
+
+
+def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
+    """Return what tells the classes of a column: as a model holds it, or a table in its place; else the density."""
+    found = _open(path, missing)
+    if isinstance(found, TableFile):
+        found = plain_model(fit_table(found, without_names(found, FitSettings(target=target))))
+    if isinstance(found, ClassModel) and found.target == target:
+        return found
+    density = _density(found)
+    variable = density.schema[target]
+    if variable.categories is None:
+        raise InputError(f"{target!r} is {variable.kind}, not categorical; fit the model with --target {target}.")
+    note(
+        f"Note: {path} was not fitted with --target {target}, which may tell it better; its joint density alone is "
+        "asked."
+    )
+    return ClassModel(density, target)
 
 
 def open_model(path: str, missing: Sequence[str] = ()) -> JointDensity | TableFile:
-    """Read a model, or open the table that stands in its place."""
+    """Read the joint density of a model, or open the table that stands in its place."""
+    found = _open(path, missing)
+    return found if isinstance(found, TableFile) else _density(found)
+
+
+def _open(path: str, missing: Sequence[str]) -> ClassModel | JointDensity | TableFile:
     place = spooled() if path == "-" else Path(path)
     with place.open("rb") as file:
         is_model = file.read(len(MAGIC)) == MAGIC
     if is_model:
-        return JointDensity.load(place)
+        return read_model(place)
     return open_table(str(place), missing, label="standard input" if path == "-" else path)
 
 
-def fitted(table: TableFile, settings: FitSettings | None = None) -> JointDensity:
+def _density(model: ClassModel | JointDensity) -> JointDensity:
+    return model.density if isinstance(model, ClassModel) else model
+
+
+def fitted(table: TableFile) -> JointDensity:
     """Return the density of a table that stands in the place of a model; columns that name the rows are left out."""
-    return plain_density(fit_table(table, without_names(table, settings or FitSettings())))
+    return plain_density(fit_table(table, without_names(table, FitSettings())).density_)
 
 
 def cross_fitted(table: TableFile, n_folds: int) -> list[JointDensity]:
     """Densities of a table, the k-th without the rows n with (n - 1) % n_folds == k; rows count from 1."""
     settings = without_names(table, FitSettings())
-    return [plain_density(fit_table(table, settings, fold=(k, n_folds))) for k in range(n_folds)]
+    return [plain_density(fit_table(table, settings, fold=(k, n_folds)).density_) for k in range(n_folds)]
 
 
 def without_names(table: TableFile, settings: FitSettings) -> FitSettings:
@@ -85,20 +118,23 @@ def without_names(table: TableFile, settings: FitSettings) -> FitSettings:
     return replace(settings, drop=[*settings.drop, *named])
 
 
-def save_model(density: JointDensity, path: str) -> None:
+def save_model(model: ClassModel | JointDensity, path: str) -> None:
     """Write a model in one step; ``-`` is standard output."""
     if path != "-":
         check_place(path)
-        density.save(path)
+        model.save(path)
         return
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model"
-        density.save(place)
+        model.save(place)
         write_bytes("-", place.read_bytes())
 
 
-def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | None = None) -> JUPAD:
+def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | None = None) -> JUPAD | JUPADClassifier:
     """Fit a table in blocks: types, profile and codes in a pass each, and only the codes are kept.
+
+    With a target it is a classifier, which keeps the cells of tables that are not too large as numbers, too. Rows that
+    do not name their class are then left out.
 
     Parameters
     ----------
@@ -112,12 +148,9 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
         raise InputError(f"{file.label} has no rows, so there is nothing to learn from.")
     types = file.dtypes()
     dtypes = {name: types[name] for name in names}
-    kinds = dict(settings.kinds)
-    if settings.target is not None:
-        kinds.setdefault(settings.target, "categorical")
     passes = iter(("Looking at the columns", "Coding the rows"))
 
-    def blocks() -> Iterator[Any]:
+    def blocks() -> Iterator[Table]:
         first = 0
         for block in read_blocks(file, next(passes)):
             table = read_table(file.frame(block, dtypes))
@@ -125,14 +158,40 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
             first += table.n_rows
             yield table if fold is None else table.rows(number % fold[1] != fold[0])
 
-    model = JUPAD(
-        settings.rank or "auto",
-        kinds=kinds,
-        random_state=settings.seed,
-        verbose=is_watched(),
-        checkpoint=settings.checkpoint,
-    )
-    return model.fit_blocks(blocks)
+    parameters: dict[str, Any] = {
+        "n_components": settings.rank or "auto",
+        "kinds": settings.kinds,
+        "random_state": settings.seed,
+        "verbose": is_watched(),
+        "checkpoint": settings.checkpoint,
+    }
+    if settings.target is None:
+        return JUPAD(**parameters).fit_blocks(blocks)
+    target, told = settings.target, _Told(file.label, settings.target)
+    return JUPADClassifier(**parameters).fit_blocks(lambda: told.rows(blocks()), target)
+
+
+@dataclass
+class _Told:
+    """Rows that name their class; how many do not is said once."""
+
+    label: str
+    target: str
+    said: bool = False
+
+    def rows(self, blocks: Iterator[Table]) -> Iterator[Table]:
+        """Blocks of a table without the rows that do not name their class."""
+        kept = left = 0
+        for table in blocks:
+            named = ~np.isnan(table.read(table.names.index(self.target)).values)
+            kept, left = kept + int(named.sum()), left + int((~named).sum())
+            if named.any():
+                yield table if named.all() else table.rows(named)
+        if not kept:
+            raise InputError(f"No row of {self.label} names {self.target!r}, so there is no class to learn.")
+        if left and not self.said:
+            self.said = True
+            note(f"Note: left out, for they do not name {self.target!r}: {left:,} of {kept + left:,} rows.")
 
 
 def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
@@ -150,10 +209,20 @@ def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
             note(f"Note: {name!r} differs in nearly every row, so it tells nothing of others; --drop {name!r}?")
 
 
-def plain_density(model: JUPAD) -> JointDensity:
+def plain_model(model: JUPAD | JUPADClassifier) -> ClassModel | JointDensity:
+    """Return what a model file is to hold of a fit."""
+    density = plain_density(model.density_)
+    if not isinstance(model, JUPADClassifier):
+        return density
+    second = model.class_model_.second
+    if second is not None:
+        second = replace(second, density=plain_density(second.density))
+    return ClassModel(density, model.target_name_, second)
+
+
+def plain_density(density: JointDensity) -> JointDensity:
     """Return a density whose samples are plain columns, whatever package has read the file."""
-    fitted: JointDensity = model.density_
-    return JointDensity(Schema(fitted.schema.variables, "dict"), fitted.mixture)
+    return JointDensity(Schema(density.schema.variables, "dict"), density.mixture)
 
 
 def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:

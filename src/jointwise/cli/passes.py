@@ -15,13 +15,18 @@ from jointwise.variables import Schema
 
 
 def encoded_blocks(
-    file: TableFile, schema: Schema, doing: str, *, absent: Literal["error", "missing"] = "error"
+    file: TableFile,
+    schema: Schema,
+    doing: str,
+    *,
+    unseen: Literal["outside", "missing"] = "outside",
+    absent: Literal["error", "missing"] = "error",
 ) -> Iterator[tuple[int, Any, FloatArray]]:
     """Blocks of a table: number of the first row from 1, the block, and its rows as numbers; shape (n, N)."""
     dtypes = {variable.name: variable.dtype for variable in schema}
     first = 1
     for block in screen.read_blocks(file, doing):
-        X = encode(file.frame(block, dtypes), schema, absent=absent)
+        X = encode(file.frame(block, dtypes), schema, unseen=unseen, absent=absent)
         yield first, block, X
         first += len(X)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from jointwise._typing import FloatArray
 from jointwise.cli import oddity, screen
 from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format
 from jointwise.cli.files import open_table
-from jointwise.cli.models import FitSettings, cross_fitted, fitted, load_model, open_model
+from jointwise.cli.models import cross_fitted, fitted, load_classes, open_model
 from jointwise.cli.outputs import GUESS_DIGITS, plain, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.table_file import Cells, TableFile
 from jointwise.exceptions import InputError
-from jointwise.joint import JointDensity
-from jointwise.joint.prediction import category_probabilities, draw, fill
+from jointwise.joint import ClassModel, JointDensity
+from jointwise.joint.prediction import draw, fill
+from jointwise.tables import encode
 from jointwise.variables import Schema
 
 # Parts of a table that are judged by a model of the others.
@@ -124,56 +126,55 @@ def classify(
 ) -> None:
     """Tell the most probable class of each row, and how probable it is.
 
-    MODEL may be the table to learn from.
+    MODEL is best fitted with the same --target; it may be the table to learn from.
     If DATA holds the target, standard error tells the share of right answers.
 
     Example: jointwise classify train.csv test.csv --target species -o classes.csv
     """
     form = checked_format(output, form)
     _refuse_two_pipes(model, data)
-    density = load_model(model, missing or (), FitSettings(target=target))
-    categories = _classes(density, target)
+    classes = load_classes(model, missing or (), target)
     file = open_table(data, missing or ())
-    _check_features(file, [name for name in density.names if name != target])
-    n, right, known = density.schema.index(target), 0, 0
+    features = classes.features
+    _check_features(file, features.names)
+    right, known = 0, 0
     with writing(output, form) as write:
-        for first, _, X in encoded_blocks(file, density.schema, "Classifying", absent="missing"):
-            truth = X[:, n].copy()
-            p = _class_probabilities(density, n, X)
+        for first, block, X in encoded_blocks(file, features, "Classifying", unseen="missing", absent="missing"):
+            truth = _truth(file, block, classes, len(X))
+            p = classes.probabilities(X)
             best = np.argmax(p, axis=1)
             right += int(np.sum(best == truth))
             known += int(np.sum(~np.isnan(truth)))
             columns: dict[str, Any] = {
                 "row": range(first, first + len(X)),
-                target: [categories[i] for i in best],
+                target: [classes.classes[i] for i in best],
                 "probability": [plain(row) for row in p.max(axis=1)],
             }
             if proba:
-                columns |= {f"P({c})": [plain(x) for x in p[:, i]] for i, c in enumerate(categories)}
+                columns |= {f"P({_label(c)})": [plain(x) for x in p[:, i]] for i, c in enumerate(classes.classes)}
             write(columns)
     if known:
         screen.note(f"Right: {right} of {known} rows that name {target!r} ({right / known:.1%}).")
 
 
-def _classes(density: JointDensity, target: str) -> tuple[Any, ...]:
-    variable = density.schema[target]
-    if variable.categories is None:
-        raise InputError(f"{target!r} is {variable.kind}, not categorical; fit the model with --target {target}.")
-    return variable.categories
+def _truth(file: TableFile, block: Any, classes: ClassModel, n_rows: int) -> FloatArray:
+    """Codes of the classes that the rows themselves name, -1 where the model does not know one; shape (n_rows,)."""
+    named = classes.density.schema.select([classes.target])
+    if classes.target not in file.names:
+        return np.full(n_rows, np.nan)
+    return encode(file.frame(block, {classes.target: named.variables[0].dtype}), named)[:, 0]
 
 
-def _check_features(file: TableFile, features: list[str]) -> None:
+def _label(category: Any) -> str:
+    return str(category).lower() if isinstance(category, bool) else str(category)
+
+
+def _check_features(file: TableFile, features: Sequence[str]) -> None:
     lacking = [name for name in features if name not in file.names]
     if lacking and len(lacking) == len(features):
         raise InputError(f"{file.label} has none of the model's columns {listed(features)}.")
     if lacking:
         screen.note(f"Note: {file.label} lacks {listed(lacking)}; what they might be is averaged over.")
-
-
-def _class_probabilities(density: JointDensity, n: int, X: FloatArray) -> FloatArray:
-    X[:, n] = np.nan
-    categories = density.schema.variables[n].categories or ()
-    return category_probabilities(density.mixture, n, density.mixture.posterior(X), len(categories))
 
 
 def _model_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[JointDensity, TableFile]:

@@ -1,19 +1,18 @@
-"""What a joint density says on the class of a row, and how much each of two of them should say."""
+"""How much each of two densities should say on the class of a row."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from scipy.special import softmax
 
 from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis, encode_rows
 from jointwise.estimators._base import CANONICAL_ROWS
-from jointwise.estimators._standardisation import ClassStandardisation
+from jointwise.joint.classes import standardised_probabilities
 from jointwise.joint.mixture import ProductMixture
 from jointwise.joint.prediction import category_probabilities
+from jointwise.joint.standardisation import ClassStandardisation
 from jointwise.likelihood import average, likelihood_problem
 from jointwise.marginals import CodedRows
 from jointwise.selection import SEARCH_ROWS, Choice, fold_weights, short_run
@@ -24,58 +23,6 @@ from jointwise.variables import Schema
 PRIOR_ROWS = 2.0
 # Nats of the class of a held-out row below which a second density is not worth its fit.
 LEAST_GAIN = 1e-3
-
-
-class Opinion(Protocol):
-    """Probabilities of classes given encoded features."""
-
-    def probabilities(self, rows: FloatArray) -> FloatArray:
-        """P(class | row); shape (n, K). A row that it cannot tell anything of is NaN."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class JointOpinion:
-    """Of the joint density of features and class, the last variable."""
-
-    mixture: ProductMixture
-    n_classes: int
-
-    def probabilities(self, rows: FloatArray) -> FloatArray:
-        """P(class | row); shape (n, K)."""
-        with_class = np.column_stack([rows, np.full(len(rows), np.nan)])
-        posterior = self.mixture.posterior(with_class)
-        return category_probabilities(self.mixture, self.mixture.n_variables - 1, posterior, self.n_classes)
-
-
-@dataclass(frozen=True, eq=False)
-class StandardisedOpinion:
-    r"""Of the joint density g of features as their class sees them, and of the class, the last variable.
-
-    .. math:: P(y \mid x) \propto g(W_y^\top (x - \mu_y), y)\, |\det W_y|
-    """
-
-    standardisation: ClassStandardisation
-    mixture: ProductMixture
-
-    def probabilities(self, rows: FloatArray) -> FloatArray:
-        """P(class | row); shape (n, K). A row with a gap in a mixed column, or of no density anywhere, is NaN."""
-        logs = np.stack([self._log_joint(rows, c) for c in range(len(self.standardisation.means))], axis=1)
-        found = np.full(logs.shape, np.nan)
-        told = np.isfinite(logs.max(axis=1))
-        found[told] = softmax(logs[told], axis=1)
-        return found
-
-    def _log_joint(self, rows: FloatArray, c: int) -> FloatArray:
-        classes = np.full(len(rows), c)
-        seen = np.column_stack([self.standardisation.apply(rows, classes), classes])
-        logs = self.mixture.logpdf(seen) + self.standardisation.log_jacobians[c]
-        return np.where(np.isnan(seen[:, 0]), np.nan, logs)
-
-
-def pooled(first: FloatArray, second: FloatArray, share: float) -> FloatArray:
-    """Mean of two opinions; where the second has none, the first."""
-    return np.where(np.isnan(second), first, (1 - share) * first + share * second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +85,13 @@ def held_out_share(
         own = ClassStandardisation.of(rows[used], columns, classes[used], rest[used], n_classes)
         if own is None or len(own.columns) != len(columns):
             continue  # too few rows without the fold
-        opinions: tuple[Opinion, Opinion] = (
-            JointOpinion(plans[0].short_fit(rows[used], rest[used], rng), n_classes),
-            StandardisedOpinion(own, plans[1].short_fit(own.apply(rows[used], classes[used]), rest[used], rng)),
+        first = plans[0].short_fit(rows[used], rest[used], rng)
+        second = plans[1].short_fit(own.apply(rows[used], classes[used]), rest[used], rng)
+        opinions = (
+            category_probabilities(first, rows.shape[1] - 1, rows[asked], n_classes),
+            standardised_probabilities(own, second, rows[asked, :-1]),
         )
-        said = np.stack([_at(o.probabilities(rows[asked, :-1]), classes[asked]) for o in opinions], axis=1)
+        said = np.stack([opinion[np.arange(len(asked)), classes[asked]] for opinion in opinions], axis=1)
         told = ~np.isnan(said).any(axis=1)
         found.append(said[told])
         counts.append(part[asked][told])
@@ -157,10 +106,6 @@ def _best_share(said: FloatArray, counts: FloatArray) -> float:
     shares = simplex_weights(said, counts, prior=PRIOR_ROWS)
     gain = np.average(np.log(said @ shares) - np.log(said[:, 0]), weights=counts)
     return float(shares[1]) if gain > LEAST_GAIN else 0.0
-
-
-def _at(probabilities: FloatArray, classes: IntArray) -> FloatArray:
-    return np.asarray(probabilities[np.arange(len(classes)), classes])
 
 
 def _distinct(rows: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

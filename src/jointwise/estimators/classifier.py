@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -15,18 +15,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from jointwise._checks import unknown_name
 from jointwise._typing import AnyArray, FloatArray
-from jointwise.axes import DiscreteAxis, encode_rows
+from jointwise.axes import Axis, DiscreteAxis, encode_rows
 from jointwise.checkpoint import Checkpoint
 from jointwise.dictionary import Dictionary
 from jointwise.estimators._base import JointEstimator, in_order, row_weights
-from jointwise.estimators._opinions import JointOpinion, Plan, StandardisedOpinion, held_out_share, pooled
-from jointwise.estimators._standardisation import ClassStandardisation
+from jointwise.estimators._opinions import Plan, held_out_share
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
+from jointwise.joint.classes import ClassModel, SecondDensity
 from jointwise.joint.density import JointDensity
-from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
-from jointwise.marginals.sources import find_source
+from jointwise.joint.standardisation import ClassStandardisation
+from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
+from jointwise.marginals.column import ColumnProfile
+from jointwise.marginals.sources import LocalSource, find_source
 from jointwise.selection import Choice
 from jointwise.solvers import Status
 from jointwise.tables import encode
@@ -34,6 +37,9 @@ from jointwise.variables import Kind, Schema, Variable
 
 # Of more classes no second density is asked: it weighs each row by each of them.
 MOST_CLASSES = 100
+# Cells, the class's included, up to which a table that is met in blocks is kept as numbers for a second density: they
+# take 200 MB, and a fit holds three to four copies. Of a larger table only codes are kept, one or two bytes a cell.
+MOST_CELLS = 25_000_000
 
 
 class JUPADClassifier(ClassifierMixin, JointEstimator):
@@ -70,6 +76,9 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         The share s of the second density, zero where it is not asked.
     standardised_density_ : JointDensity or None
         The second density g: of the mixtures of columns, then of the other columns and of the class.
+    class_model_ : ClassModel
+        All that tells classes, with ``save``; :meth:`jointwise.ClassModel.load` reads it back, and
+        :func:`jointwise.load` reads ``density_`` of the same file.
 
     Examples
     --------
@@ -165,11 +174,86 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
             self.target_name_, Kind.CATEGORICAL, categories=_plain(self.classes_), dtype=_dtype(self.classes_)
         )
         rows = np.column_stack([encode(table, schema), codes])
-        axes = (*axes, DiscreteAxis(np.arange(len(self.classes_), dtype=float)))
+        self._fit_classes(rows, Schema((*schema, labels), schema.container), axes, weights)
+        return self
+
+    def fit_blocks(self, blocks: Callable[[], Iterable[Any]], target: str) -> Self:
+        """Learn from a table that is met in blocks and holds the class as one of its columns.
+
+        It is read twice, once for its profile and once for its cells. Up to 25 million cells are kept as numbers, and
+        the fit is the same, bit for bit, as that of the whole table. Of a larger table only codes are kept, and classes
+        are told by ``density_`` alone, with a warning.
+
+        Parameters
+        ----------
+        blocks : callable
+            Returns the blocks, tables of any kind with the same columns, from the first on at each call.
+        target : str
+            The column that holds the class, in every row. Numbers are classes too, each value one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from jointwise import JUPADClassifier
+        >>> X, y = load_wine(return_X_y=True)
+        >>> parts = [{"acid": X[n, 1], "hue": X[n, 10], "kind": y[n]} for n in np.array_split(np.arange(len(y)), 3)]
+        >>> model = JUPADClassifier(2, random_state=0).fit_blocks(lambda: parts, "kind")
+        >>> model.classes_.tolist(), model.feature_names_in_.tolist()
+        ([0, 1, 2], ['acid', 'hue'])
+        """
+        self._check_parameters()
+        source = LocalSource(blocks)
+        self._tell("reading the table, for its profile")
+        profile = source.profile()
+        if target not in profile.names:
+            raise unknown_name("column", target, profile.names)
+        column = profile.columns[profile.names.index(target)]
+        features = replace(profile, columns=tuple(each for each in profile if each is not column))
+        if not features.columns:
+            raise InputError(f"The table has no column beside {target!r} to tell it by; keep some.")
+        kinds = dict(self.kinds or {})
+        labels = _labels(column, kinds.pop(target, None))
+        other = copy(self)
+        other.kinds = kinds
+        schema, axes = other._axes(features)  # noqa: SLF001 -- of its own class
+        self.left_out_ = other.left_out_
+        self.classes_, self.target_name_ = np.array(labels.categories), target
         joint = Schema((*schema, labels), schema.container)
-        coded = CodedRows(joint, axes, encode_rows(rows, axes), weights)
+        self._tell("reading it again, for its cells")
+        if profile.n_rows * len(profile.names) <= MOST_CELLS:
+            self._fit_classes(source.encoded(joint), joint, axes, None)
+        else:
+            folder = None if self.scratch_dir is None else Path(self.scratch_dir)
+            with source.coded(joint, (*axes, _class_axis(labels)), folder) as coded:
+                self._fit_joint(coded)
+            warnings.warn(
+                f"The table has {profile.n_rows:,.0f} rows of {len(profile.names)} columns, more than {MOST_CELLS:,} "
+                "cells: no second density is asked, and classes are told by `density_` alone. Fit fewer rows for it.",
+                stacklevel=2,
+            )
+        self._record_names(features)
+        return self
+
+    def _fit_joint(self, coded: Rows) -> Choice | None:
         choice = self._fit_rows(coded)
-        self._ask_density_alone()
+        self._keep_classes(None)
+        return choice
+
+    def _fit_classes(self, rows: FloatArray, joint: Schema, axes: tuple[Axis, ...], weights: FloatArray | None) -> None:
+        """Fit ``density_``, and a second density where that pays.
+
+        Parameters
+        ----------
+        rows : array of shape (n, N)
+            Encoded, the class last.
+        joint : Schema of N variables
+        axes : tuple of N - 1 Axis
+            Of the features.
+        weights : array of shape (n,), optional
+        """
+        axes = (*axes, _class_axis(joint.variables[-1]))
+        coded = CodedRows(joint, axes, encode_rows(rows, axes), weights)
+        choice = self._fit_joint(coded)
         interrupted = any(stage.status is Status.INTERRUPTED for stage in self._final)
         if self.standardise and choice is not None and 1 < len(self.classes_) <= MOST_CLASSES and not interrupted:
             try:
@@ -181,19 +265,19 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
                     "The fit was interrupted after that of `density_`: classes are told by it alone. Fit again for the "
                     "rest.",
                     ConvergenceWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
-        return self
 
     def _check_parameters(self) -> None:
         if not isinstance(self.standardise, bool):
             raise InputError(f"`standardise` must be True or False; got {self.standardise!r}.")
         super()._check_parameters()
 
-    def _ask_density_alone(self) -> None:
-        self.standardised_share_ = 0.0
-        self.standardised_density_: JointDensity | None = None
-        self._standardisation: ClassStandardisation | None = None
+    def _keep_classes(self, second: SecondDensity | None) -> None:
+        """Keep what tells classes: ``density_``, and perhaps a second density."""
+        self.class_model_ = ClassModel(self.density_, self.target_name_, second)
+        self.standardised_share_ = self.class_model_.share
+        self.standardised_density_: JointDensity | None = second.density if second else None
 
     def _ask_second(self, rows: FloatArray, coded: CodedRows, choice: Choice) -> None:
         """Fit a density of standardised columns too, if held-out rows gain by it.
@@ -222,7 +306,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         share = held_out_share(rows, weights, plans, found.columns, rng)
         if share > 0:
             inner._fit_rows(second, chosen)  # noqa: SLF001
-            self.standardised_share_, self.standardised_density_, self._standardisation = share, inner.density_, found
+            self._keep_classes(SecondDensity(found, inner.density_, share))
             self._notes = replace(self._notes, second_share=share)
 
     def _standardised_rows(self, found: ClassStandardisation, rows: FloatArray, coded: CodedRows) -> CodedRows:
@@ -262,17 +346,13 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         super().fit_marginals(marginals)
         self.classes_ = np.array(target.categories)
         self.target_name_ = target.name
-        self._ask_density_alone()
+        self._keep_classes(None)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """P(class | row), columns in the order of ``classes_``; shape (n_samples, n_classes)."""
         rows = self._rows(X)
-        first = JointOpinion(self.density_.mixture, len(self.classes_)).probabilities(rows)
-        if self._standardisation is None or self.standardised_density_ is None:
-            return first
-        second = StandardisedOpinion(self._standardisation, self.standardised_density_.mixture)
-        return pooled(first, second.probabilities(rows), self.standardised_share_)
+        return self.class_model_.probabilities(rows)
 
     def predict(self, X: Any) -> AnyArray:
         """Most probable class of each row."""
@@ -281,6 +361,21 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
 
     def _feature_schema(self) -> Schema:
         return self.density_.schema.select(self.density_.names[:-1])
+
+
+def _labels(column: ColumnProfile, kind: str | None) -> Variable:
+    """Return the class that a column holds: its categories are those that occur, in their order if they have one."""
+    variable = column.variable(kind or (None if column.counts else "categorical"))
+    if variable.categories is None:
+        raise InputError(f"The class must be categorical or ordinal; kinds[{column.name!r}] is {kind!r}.")
+    if column.n_missing:
+        raise InputError(f"The class {column.name!r} is missing in {column.n_missing:,.0f} rows; leave them out.")
+    met = tuple(label for label in variable.categories if not column.counts or label in column.counts)
+    return replace(variable, categories=met, observed=(0.0, len(met) - 1.0))
+
+
+def _class_axis(labels: Variable) -> Axis:
+    return DiscreteAxis(np.arange(len(labels.categories or ()), dtype=float))
 
 
 def _unused_name(wanted: Any, taken: tuple[str, ...]) -> str:

@@ -2,11 +2,12 @@
 
 :class:`JointDensity` is the object users hold; :class:`~jointwise.joint.mixture.ProductMixture` is its arithmetic on
 encoded values; ``events``, ``moments``, ``information``, ``prediction`` and ``serialization`` each answer one kind of
-question.
+question. :class:`ClassModel` is a density and all else that it takes to tell the class of a row.
 """
 
+from jointwise.joint.classes import ClassModel
 from jointwise.joint.density import JointDensity
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 
-__all__ = ["Estimate", "JointDensity", "ProductMixture"]
+__all__ = ["ClassModel", "Estimate", "JointDensity", "ProductMixture"]

@@ -214,7 +214,8 @@ class JointDensity:
                 f"predict_proba needs a categorical target and {target!r} is {self.schema.variables[n].kind}; "
                 "use condition(...).probability for intervals, or predict."
             )
-        return prediction.category_probabilities(self.mixture, n, self._posterior_without(n, x), len(categories))
+        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
+        return prediction.category_probabilities(self.mixture, n, X, len(categories))
 
     def impute(self, x: Any) -> Any:
         """``x`` with every missing cell filled by its best guess given the rest of its row.
@@ -232,8 +233,11 @@ class JointDensity:
 
     @classmethod
     def load(cls, path: str | Path) -> JointDensity:
-        """Read a density written by :meth:`save`, with every part checked."""
-        return serialization.read(Path(path), cls._from_dict)
+        """Read a density written by :meth:`save`, with every part checked.
+
+        Of a file that also tells classes, only the joint density is read; see :class:`jointwise.ClassModel`.
+        """
+        return serialization.read(Path(path), lambda content: cls._from_dict(serialization.without_classes(content)))
 
     def _to_dict(self) -> dict[str, Any]:
         return {

@@ -16,10 +16,15 @@ from jointwise.joint.moments import component_means
 from jointwise.variables import Kind
 
 
-def category_probabilities(mixture: ProductMixture, n: int, posterior: FloatArray, n_categories: int) -> FloatArray:
-    """P(category | row) of variable ``n``; shape (rows, n_categories)."""
+def category_probabilities(mixture: ProductMixture, n: int, X: FloatArray, n_categories: int) -> FloatArray:
+    """P(category | other cells) of variable ``n`` in each encoded row of ``X``; shape (rows, n_categories).
+
+    What a row itself holds there is not looked at.
+    """
+    others = X.copy()
+    others[:, n] = np.nan
     given_component = mixture.dictionaries[n].pdf(np.arange(n_categories, dtype=float)) @ mixture.coefficients[n]
-    out = posterior @ given_component.T
+    out = mixture.posterior(others) @ given_component.T
     return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 

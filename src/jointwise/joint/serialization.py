@@ -66,6 +66,8 @@ class Form:
 
 
 DENSITY = Form("density", MAGIC, 1)
+# Part of a density's content that may be there or not: what else it takes to tell a class.
+CLASSES = "classes"
 
 
 def write(path: Path, content: dict[str, Any], form: Form = DENSITY) -> None:
@@ -113,6 +115,11 @@ def read(path: Path, build: Callable[[dict[str, Any]], T], form: Form = DENSITY)
         return build(content)
     except MALFORMED as error:
         raise FileFormatError(f"{path} is not a valid jointwise {form.name}: {str(error).rstrip('.')}.") from error
+
+
+def without_classes(content: Any) -> Any:
+    """Return the content of a density's file without what tells its classes."""
+    return {key: part for key, part in content.items() if key != CLASSES} if isinstance(content, dict) else content
 
 
 def _verified_body(path: Path, form: Form) -> bytes:

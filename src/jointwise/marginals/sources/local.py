@@ -14,12 +14,12 @@ from typing import IO, Any, Self, TypeVar
 
 import numpy as np
 
-from jointwise._typing import AnyArray
+from jointwise._typing import AnyArray, FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError, StorageError
 from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.marginals.sources.base import Source, StatisticT, code_block
-from jointwise.tables import Table, read_table
+from jointwise.tables import Table, encode, read_table
 from jointwise.variables import Schema
 
 # Codes that take more bytes than this go to a file, of which the system keeps in memory what it can.
@@ -97,6 +97,10 @@ class LocalSource(Source):
                 if part.weights is not None:
                     weights.append(part.weights)
             yield CodedRows(schema, tuple(axes), codes.array(), weights.array() if self.weights else None)
+
+    def encoded(self, schema: Schema) -> FloatArray:
+        """Return all rows as numbers, eight bytes a cell, in the column order of a schema; shape (n, N)."""
+        return np.concatenate(list(self._map(partial(encode, schema=schema))))
 
     def _map(self, function: Callable[[Any], ResultT]) -> Iterator[ResultT]:
         """Results of a function for each block, in their order; a few blocks at a time, each in a thread."""

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from jointwise.estimators import _standardisation
-from jointwise.estimators._standardisation import ClassStandardisation
+from jointwise.joint import standardisation
+from jointwise.joint.standardisation import ClassStandardisation
 
 
 def correlated(n=300, d=3, n_classes=2, seed=0):
@@ -139,7 +139,7 @@ def test_correlations_that_cancel_between_classes_are_found():
 def test_there_may_be_nothing_to_take_out(case, monkeypatch):
     rows, classes = correlated()
     if case == "too large":
-        monkeypatch.setattr(_standardisation, "MOST_NUMBERS", 17)  # two classes of three columns take 18
+        monkeypatch.setattr(standardisation, "MOST_NUMBERS", 17)  # two classes of three columns take 18
     elif case == "one column":
         rows = rows[:, :1]
     elif case == "too few rows":

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from reprlib import repr as short
+from typing import Any, Self
 
 import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
+from jointwise.exceptions import FileFormatError, InputError
 
 # With correlations within classes no larger than this there is nothing to take out.
 LEAST_CORRELATION = 0.1
@@ -34,10 +37,10 @@ class ClassStandardisation:
     Parameters
     ----------
     columns : array of shape (d,)
-        Positions of the columns that are mixed.
+        Positions of the columns that are mixed; they rise.
     means : array of shape (K, d)
     maps : array of shape (K, d, d)
-        W of each class.
+        W of each class, which has an inverse.
 
     Examples
     --------
@@ -54,6 +57,19 @@ class ClassStandardisation:
     columns: IntArray
     means: FloatArray
     maps: FloatArray
+
+    def __post_init__(self) -> None:
+        d, n_classes = len(self.columns), len(self.means)
+        if d == 0 or self.columns[0] < 0 or (np.diff(self.columns) <= 0).any():
+            raise InputError(f"`columns` must be positions of columns that rise, at least one; got {self.columns}.")
+        for name, array, shape in (
+            ("means", self.means, (n_classes, d)),
+            ("maps", self.maps, (n_classes, d, d)),
+        ):
+            if array.shape != shape or not np.isfinite(array).all():
+                raise InputError(f"`{name}` must hold finite numbers in the shape {shape}; its shape is {array.shape}.")
+        if not np.isfinite(self.log_jacobians).all():
+            raise InputError("Each of `maps` must have an inverse, with a finite determinant that is not zero.")
 
     @classmethod
     def of(
@@ -89,7 +105,10 @@ class ClassStandardisation:
         covariances = _covariances(values - means[classes], classes, weights, totals)
         if _largest_correlation(covariances) <= LEAST_CORRELATION:
             return None
-        return cls(columns, means * scale, _whitening(covariances) / scale[:, None])
+        maps = _whitening(covariances) / scale[:, None]
+        if not np.isfinite(_log_determinants(maps)).all():  # units so small that a map has no place in floats
+            return None
+        return cls(columns, means * scale, maps)
 
     def apply(self, rows: FloatArray, classes: IntArray) -> FloatArray:
         """Encoded rows as their classes see them: mixed columns first, then the others; a gap in one leaves all empty.
@@ -112,7 +131,30 @@ class ClassStandardisation:
     @cached_property
     def log_jacobians(self) -> FloatArray:
         """Return log |det W| of each class, by which densities of z become densities of x; shape (K,)."""
-        return np.asarray(np.linalg.slogdet(self.maps)[1])
+        return _log_determinants(self.maps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a tree of plain values and arrays, which a file can hold."""
+        return {"columns": self.columns.tolist(), "means": self.means, "maps": list(self.maps)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` returned."""
+        if not isinstance(data, Mapping) or set(data) != {"columns", "means", "maps"}:
+            raise FileFormatError("maps of classes must have the parts columns, maps, means")
+        columns, means, maps = data["columns"], data["means"], data["maps"]
+        if not isinstance(columns, list) or not all(type(n) is int and 0 <= n <= MOST_NUMBERS for n in columns):
+            raise FileFormatError(f"`columns` must be a list of positions of columns, got {short(columns)}")
+        matrices = isinstance(maps, list) and maps and all(isinstance(matrix, np.ndarray) for matrix in maps)
+        if not isinstance(means, np.ndarray) or not matrices:
+            raise FileFormatError("`means` must be an array and `maps` a list of arrays")
+        return cls(np.array(columns, dtype=np.int64), means, np.stack(maps))
+
+
+def _log_determinants(maps: FloatArray) -> FloatArray:
+    """Return log |det W| of each matrix, infinite or NaN where it has no inverse; shape (K,)."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.linalg.slogdet(maps)[1])
 
 
 def _means(values: FloatArray, classes: IntArray, weights: FloatArray, n_classes: int) -> FloatArray:
