@@ -313,7 +313,11 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         """Return the rows as their classes see them: standardised columns, then those that are left as they are."""
         seen = found.apply(rows, rows[:, -1].astype(np.int64))
         profile = Profile.of(seen[:, : len(found.columns)], coded.weights)
-        mixed = profile.schema(dict.fromkeys(profile.names, "continuous"))
+        # mixtures of columns have neither the columns' bounds nor their steps
+        by_name = profile.names
+        mixed = profile.schema(
+            dict.fromkeys(by_name, "continuous"), supports=dict.fromkeys(by_name), steps=dict.fromkeys(by_name, 0.0)
+        )
         others = np.delete(np.arange(len(coded.axes)), found.columns)
         kept = tuple(coded.schema.variables[n] for n in others)
         taken = tuple(v.name for v in kept)

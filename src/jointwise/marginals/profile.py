@@ -176,6 +176,8 @@ class Profile:
 def _support(variable: Variable, given: Any) -> tuple[float, float]:
     if given is None:
         return EVERYWHERE
+    if variable.categories is not None:
+        raise InputError(f"supports[{variable.name!r}] is of a categorical variable; only a number can have a support.")
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise InputError(
             f"supports[{variable.name!r}] must be (low, high), with None for an open end, or None; got {given!r}."
