@@ -20,10 +20,8 @@ from jointwise.joint.events import Point, Region, parse_region
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 from jointwise.tables import decode, encode, read_table
+from jointwise.times import END_DAY, FIRST_DAY
 from jointwise.variables import Kind, Schema, Variable, is_temporal
-
-# Days since 1970-01-01 that a Python date can stand for: years 1 to 9999, a day left free at each end for time zones.
-FIRST_DAY, LAST_DAY = -719_161, 2_932_894
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -288,7 +286,8 @@ def _one_row(x: Any) -> Any:
 
 def _plain(variable: Variable, value: float) -> Any:
     """One value as Python has it; a date that no calendar holds is None."""
-    if is_temporal(variable.dtype) and not FIRST_DAY <= value <= LAST_DAY:
+    # a time zone may move an end of the calendar by a day
+    if is_temporal(variable.dtype) and not FIRST_DAY - 1 <= value <= END_DAY + 1:
         return None
     return variable.decode_value(value)
 
