@@ -150,7 +150,12 @@ def _quotients(counts: IntArray, per_day: int) -> FloatArray:
 
 
 def times_of_days(
-    days: FloatArray, unit: str, *, seen: tuple[float, float] = (np.nan, np.nan), exact: tuple[float, ...] = ()
+    days: FloatArray,
+    unit: str,
+    *,
+    zoned: bool = False,
+    seen: tuple[float, float] = (np.nan, np.nan),
+    exact: tuple[float, ...] = (),
 ) -> AnyArray:
     """Return days as datetime64 of a unit, NaT where they are NaN or infinite.
 
@@ -161,6 +166,8 @@ def times_of_days(
     ----------
     days : array of shape (n,)
     unit : {"D", "s", "ms", "us", "ns"}
+    zoned : bool
+        Whether they will be shown in a zone, which may move them by a day.
     seen : tuple of float
         Smallest and largest day that came in this type. What lies beyond them and beyond the years 1 to 9999, or
         beyond what nanoseconds reach, becomes the nearest time that does not.
@@ -168,7 +175,7 @@ def times_of_days(
         Days whose nanoseconds are not rounded.
     """
     missing = ~np.isfinite(days)
-    counts = _counts(np.where(missing, 0.0, days), unit, *_limits(unit, seen))
+    counts = _counts(np.where(missing, 0.0, days), unit, *_limits(unit, zoned, seen))
     if unit == "ns":
         rest = counts % 1000
         rounded = (np.abs(counts) < 2**63 - 1000) & ~np.isin(days, exact)
@@ -209,11 +216,11 @@ def _calendar(unit: str) -> tuple[int, int]:
     return max(FIRST_DAY * per_day, -(2**63) + 1), min(END_DAY * per_day - 1, 2**63 - 1)
 
 
-def _limits(unit: str, seen: tuple[float, float]) -> tuple[int, int]:
-    """First and last count that can be written: those of the calendar, and what was seen beyond them."""
+def _limits(unit: str, zoned: bool, seen: tuple[float, float]) -> tuple[int, int]:
+    """First and last count that can be written and shown: those of the calendar, and what was seen beyond them."""
     per_day = _PER_DAY[unit]
     most = 2**31 - 1 if unit == "D" else 2**63 - 1  # frames keep dates in 32 bits
-    first, last = _calendar(unit)
+    first, last = (end + zoned * step for end, step in zip(_calendar(unit), (per_day, -per_day), strict=True))
     if seen[0] < first / per_day:
         first = max(_count(seen[0], per_day), -most)
     if seen[1] > last / per_day:

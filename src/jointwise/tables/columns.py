@@ -104,6 +104,9 @@ def read_series(name: str, series: nw.Series[Any]) -> Column:
         return _times(name, series.to_numpy(), zone=dtype.time_zone)
     if isinstance(dtype, (nw.Date, nw.Object)):
         return read_array(name, series.to_numpy())
+    zone = getattr(getattr(series.to_native(), "dtype", None), "tz", None)
+    if zone is not None:  # pandas' zones with an underscore, or of a fixed offset, have no narwhals type
+        return _times(name, series.to_native().dt.tz_convert(None).to_numpy(), zone=str(zone))
     if series.null_count() == len(series):
         return Column(name, "float64", np.full(len(series), np.nan))
     raise _unsupported(name, str(getattr(series.to_native(), "dtype", dtype)))

@@ -49,8 +49,9 @@ def _utc_array(variable: Variable, numbers: FloatArray) -> AnyArray:
     if variable.categories is not None:
         return _category_array(variable, numbers, missing)
     if is_temporal(variable.dtype):
-        unit, _ = parse_datetime(variable.dtype) or ("D", None)
-        return times_of_days(numbers, unit, seen=variable.observed, exact=variable.spikes)
+        unit, zone = parse_datetime(variable.dtype) or ("D", None)
+        seen, spikes = variable.observed, variable.spikes
+        return times_of_days(numbers, unit, zoned=zone is not None, seen=seen, exact=spikes)
     if variable.dtype == "int64":
         whole = np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE)
         return whole if missing.any() else whole.astype(np.int64)
