@@ -84,14 +84,18 @@ def time_of_days(days: float, zone: dt.tzinfo | None = None) -> dt.datetime:
     if zone is None:
         return _without_zone(count)
     if not FIRST_DAY <= days <= END_DAY:  # the last microsecond of the calendar is `END_DAY` in float64
-        edge = (dt.datetime.min if days < 0 else dt.datetime.max).replace(tzinfo=zone)
-        offset = edge.utcoffset() or dt.timedelta()
+        offset = _edge(days, zone).utcoffset() or dt.timedelta()
         return _without_zone(count + offset // _MICROSECOND).replace(tzinfo=zone)
     moment = _without_zone(count).replace(tzinfo=dt.UTC)
     try:
         return moment.astimezone(zone)
     except OverflowError:
         return moment
+
+
+def _edge(days: float, zone: dt.tzinfo) -> dt.datetime:
+    """Return the first or the last time of a zone, whichever is nearer."""
+    return dt.datetime.min.replace(tzinfo=zone) if days < 0 else dt.datetime.max.replace(tzinfo=zone)
 
 
 def _without_zone(count: int) -> dt.datetime:
@@ -196,7 +200,7 @@ def _in_zone(days: float, zone: dt.tzinfo) -> dt.datetime:
     moment = time_of_days(days, zone)
     if moment.tzinfo is zone:
         return moment
-    return (dt.datetime.min if days < 0 else dt.datetime.max).replace(tzinfo=zone)
+    return _edge(days, zone)
 
 
 def _counts(days: FloatArray, unit: str, first: int, last: int) -> IntArray:

@@ -91,7 +91,10 @@ ARRAYS = {
     "bool": (st.booleans(), lambda cells: np.array([bool(cell) for cell in cells])),
     "text": (texts, lambda cells: np.array([cell or "" for cell in cells])),
     "days": (days, lambda cells: stamps(cells, "D")),
-    "s": (moments, lambda cells: stamps([None if cell is None else cell.replace(microsecond=0) for cell in cells], "s")),
+    "s": (
+        moments,
+        lambda cells: stamps([None if cell is None else cell.replace(microsecond=0) for cell in cells], "s"),
+    ),
     "ms": (moments, lambda cells: stamps(cells, "us").astype("M8[ms]")),
     "us": (moments, lambda cells: stamps(cells, "us")),
     "ns": (nanoseconds, nano),
@@ -125,7 +128,10 @@ PANDAS = {
     "datetime64[ns]": (nanoseconds, lambda cells: pd.Series(nano(cells))),
     "date": (days, lambda cells: pd.Series(cells, dtype=object)),
     "zone": (moments, lambda cells: utc_frame(cells, "America/New_York").to_pandas()),
-    "zone offset": (moments, lambda cells: pd.Series(stamps(cells, "us")).dt.tz_localize("UTC").dt.tz_convert("+05:30")),
+    "zone offset": (
+        moments,
+        lambda cells: pd.Series(stamps(cells, "us")).dt.tz_localize("UTC").dt.tz_convert("+05:30"),
+    ),
     "zone ns": (
         nanoseconds,
         lambda cells: pd.Series(nano(cells)).dt.tz_localize("UTC").dt.tz_convert("Europe/Paris"),
@@ -225,3 +231,31 @@ def test_samples_of_any_table_have_a_density(container, data):
     sample = density.sample(50, rng=0)
     assert type(sample) is type(table)
     assert np.isfinite(density.logpdf(sample)).all()
+
+
+NO_END = dt.date(9999, 12, 31)
+
+
+@pytest.mark.parametrize(
+    ("cells", "end"),
+    [
+        ([NO_END] * 30 + [dt.date(2020, 1, 1 + n) for n in range(20)], NO_END),
+        ([LAST] * 30 + [dt.datetime(2020, 1, 1, n) for n in range(20)], LAST),  # noqa: DTZ001
+        (
+            [LAST.replace(tzinfo=ZoneInfo("America/New_York"))] * 30
+            + [dt.datetime(2020, 1, 1, n, tzinfo=ZoneInfo("America/New_York")) for n in range(20)],
+            LAST.replace(tzinfo=ZoneInfo("America/New_York")),
+        ),
+    ],
+    ids=["date", "time", "zoned"],
+)
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, pa.table], ids=lambda make: make.__module__)
+def test_a_date_that_means_no_end_stays_one(cells, end, make):
+    density = JUPAD(n_components=1, random_state=0).fit(make({"until": cells})).density_
+    assert density.mode() == {"until": end}
+    assert density.quantile("until", 0.9) == end
+    assert density.probability({"until": end}) == pytest.approx(0.6, abs=0.1)
+    sample = density.sample(200, rng=0)
+    assert np.isfinite(density.logpdf(sample)).all()
+    share = np.mean(encode(sample, density.schema)[:, 0] == density.schema["until"].encode_value(end))
+    assert share == pytest.approx(0.6, abs=0.15)
