@@ -149,6 +149,8 @@ class ColumnProfile:
             raise InputError(
                 f"Column {self.name!r} has too many different numbers to be categorical (over {MAX_BINS})."
             )
+        if self.dtype == "int64":
+            self._check_integer()  # what float64 cannot tell apart would become one category
         convert = int if self.dtype == "int64" else float
         return self._categorical(tuple(convert(value) for value in self.sketch.values), ordered=ordered)
 
@@ -164,9 +166,8 @@ class ColumnProfile:
         )
 
     def _promoted(self) -> bool:
-        """Whether these floats are integers that became floats to make room for missing values."""
-        gaps = self.dtype == "float64" and self.n_missing > 0
-        return gaps and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
+        """Whether these floats are whole numbers, as they are where gaps turned integers into floats."""
+        return self.dtype == "float64" and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
 
     def _largest(self) -> float:
         return max(-self.sketch.min, self.sketch.max)
