@@ -79,6 +79,9 @@ class JointDensity:
     def logpdf(self, x: Any) -> FloatArray:
         """Log-density of each row of ``x``; a missing cell integrates its variable out.
 
+        It is -inf where a row is impossible: at a fraction of an integer variable, also of one that came as floats,
+        and at a category that the density does not know, of which an `UnseenCategoryWarning` tells.
+
         Parameters
         ----------
         x : frame, array of shape (n, N), mapping of names to columns, or mapping of names to the cells of one row
@@ -88,10 +91,13 @@ class JointDensity:
     def pdf(self, x: Any) -> FloatArray:
         """Density of each row of ``x``."""
         with np.errstate(over="ignore"):  # many narrow variables: infinite; their logpdf is not
-            return np.exp(self.logpdf(x))
+            return np.exp(self.mixture.logpdf(self._encode(x)))
 
     def cdf(self, x: Any) -> FloatArray:
-        """P(X_1 <= x_1, ..., X_N <= x_N) of each row; categories count in the order of the schema."""
+        """P(X_1 <= x_1, ..., X_N <= x_N) of each row; categories count in the order of the schema.
+
+        A category that the density does not know comes before all others: the probability is zero, with a warning.
+        """
         return self.mixture.cdf(self._encode(x))
 
     # ---- events ------------------------------------------------------------------------------------------
@@ -256,7 +262,8 @@ class JointDensity:
         return f"JointDensity({len(self.names)} variables: {shown}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
-        return encode(read_table(_one_row(x)), self.schema)
+        # a warning names the line that asked for the answer
+        return encode(read_table(_one_row(x)), self.schema, unseen="impossible", stacklevel=4)
 
     def _posterior_without(self, n: int, x: Any) -> FloatArray:
         """Posterior of the component given every column of ``x`` but the ``n``-th variable."""
