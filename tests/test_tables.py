@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import warnings
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -476,3 +477,60 @@ def test_days_beyond_the_calendar_come_back_as_dates_or_missing(container, dtype
     assert again[1] < -1e5
     assert again[2] == 0
     assert np.isnan(again[3:]).all()
+
+
+def test_times_with_a_zone_in_a_mapping_come_back_with_it():
+    paris = ZoneInfo("Europe/Paris")
+    moments = [NOON.replace(tzinfo=paris), None, MIDNIGHT.replace(tzinfo=paris)]
+    for data in ({"t": moments}, {"t": np.array(moments, dtype=object)}, np.array([moments], dtype=object).T):
+        schema = profile_schema(data)
+        again = decode(encode(data, schema), schema)
+        column = again["t"] if isinstance(data, dict) else again[:, 0]
+        assert column.dtype == object
+        assert column.tolist() == moments
+        assert {str(moment.tzinfo) for moment in column if moment} == {"Europe/Paris"}
+        np.testing.assert_array_equal(encode(again, schema), encode(data, schema))
+
+
+def test_nanoseconds_among_objects_come_back_as_times():
+    stamps = np.array(["2024-05-06T07:08:09.123456789", "2262-04-11T23:47:16.854775807", "NaT"], dtype="M8[ns]")
+    for cells in (list(stamps), [pd.Timestamp(stamp) for stamp in stamps]):
+        data = np.array([cells, ["a", "b", "c"]], dtype=object).T
+        schema = profile_schema(data)
+        assert schema["x0"].dtype == "datetime[ns]"
+        again = decode(encode(data, schema), schema)
+        assert [type(cell) for cell in again[:, 0]] == [np.datetime64] * 3
+        np.testing.assert_allclose(encode(again, schema), encode(data, schema), rtol=1e-15)
+
+
+def test_nanoseconds_in_a_zone_among_objects_end_at_microseconds():
+    stamp = pd.Timestamp("2024-05-06T07:08:09.123456789", tz="Europe/Paris")
+    data = {"t": [stamp, stamp]}
+    schema = profile_schema(data)
+    again = decode(encode(data, schema), schema)
+    assert again["t"][0] == stamp.replace(nanosecond=0)
+    np.testing.assert_array_equal(encode(again, schema), encode(data, schema))
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "America/Argentina/Buenos_Aires", "+05:30", "Etc/GMT+5"])
+def test_zones_of_pandas_with_any_name(zone):
+    times = pd.Series(pd.to_datetime(["2024-05-06T07:08", None])).dt.tz_localize("UTC").dt.tz_convert(zone)
+    data = pd.DataFrame({"t": times})
+    schema = profile_schema(data)
+    np.testing.assert_allclose(encode(data, schema)[:, 0], [19849 + (7 + 8 / 60) / 24, np.nan])
+    pd.testing.assert_frame_equal(decode(encode(data, schema), schema), data)
+
+
+@pytest.mark.parametrize("gap", [False, True], ids=["full", "gaps"])
+def test_integers_beyond_64_bits_do_not_wrap(container, gap):
+    schema = Schema((Variable("k", "integer", dtype="int64"),), container)
+    numbers = np.array([[1e300], [-1e300], [2.0**63], [7.0], *([[np.nan]] if gap else [])])
+    found = [None if cell is None else int(cell) for cell in cells(decode(numbers, schema), "k")]
+    assert found == [2**53, -(2**53), 2**53, 7, *([None] if gap else [])]
+    assert Variable("k", "integer", dtype="int64").decode_value(1e300) == 2**53
+
+
+def test_integers_that_cannot_be_told_apart_are_no_categories(container):
+    profile = Profile.of(table_of(container, {"k": np.array([2**60, 2**60 + 1])}))
+    with pytest.raises(InputError, match="too large to tell apart"):
+        profile.schema({"k": "categorical"})

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointwise.exceptions import FileFormatError, InputError, UnknownNameError
-from jointwise.variables import Kind, Schema, Variable, is_missing, time_zone
+from jointwise.times import time_zone
+from jointwise.variables import Kind, Schema, Variable, is_missing
 
 SIZE = Variable("size", "categorical", categories=("S", "M", "L"), ordered=True, dtype="string")
 FLAG = Variable("flag", "categorical", categories=(False, True), dtype="bool")

@@ -41,7 +41,7 @@ class DeviceError(JointwiseError, RuntimeError):
 
 
 class UnseenCategoryWarning(UserWarning):
-    """A category that was not there when the model was fitted is treated as missing."""
+    """A category that was not there when the model was fitted is treated as missing, or as impossible in a density."""
 
 
 class LeftOutWarning(UserWarning):

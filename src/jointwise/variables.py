@@ -15,13 +15,13 @@ from enum import StrEnum
 from math import inf, isfinite, isinf, isnan, nan
 from numbers import Real
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 from jointwise._checks import check_choice, listed, unknown_name
 from jointwise._typing import FloatArray
 from jointwise.exceptions import FileFormatError, InputError
+from jointwise.times import date_of_days, days_of_value, time_of_days, time_zone
 
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
 DTYPES = ("float64", "int64", "bool", "string", "categorical", "enum", "date")
@@ -30,10 +30,7 @@ OUTSIDE = -1.0  # code of a category that the schema does not know
 EVERYWHERE = (-inf, inf)  # the support of a variable without bounds
 MAX_ENUMERATED = 32  # integers with at most so many values between their extremes have one atom per value
 _DATETIME = re.compile(r"datetime\[(s|ms|us|ns)(?:,([^\]]+))?\]")
-_DAY = dt.timedelta(days=1)
-# 0001-01-02 and 9999-12-30: heavy tails may reach further, calendars do not (and a time zone may move a day).
-FIRST_DAY, LAST_DAY = -719_161.0, 2_932_895.0
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+LARGEST_WHOLE = 2**53  # heavy tails may reach beyond the integers that float64 and int64 both hold
 
 
 class Kind(StrEnum):
@@ -224,7 +221,7 @@ class Variable:
 
     def _encode_time(self, value: object) -> float:
         try:
-            return _days(value, self._zone())
+            return days_of_value(value, self._zone())
         except (TypeError, ValueError):
             raise InputError(
                 f"Variable {self.name!r} takes dates, times or ISO text such as '2024-05-31'; got {value!r}."
@@ -243,13 +240,10 @@ class Variable:
         if is_temporal(self.dtype):
             if not isfinite(number):
                 return None
-            number = min(max(number, FIRST_DAY), LAST_DAY)
-            if self.dtype == "date":
-                return (_EPOCH + round(number) * _DAY).date()
-            zone = self._zone()
-            moment = _EPOCH + dt.timedelta(microseconds=round(number * 86_400_000_000))
-            return moment.replace(tzinfo=None) if zone is None else moment.astimezone(zone)
-        return round(number) if self.kind is Kind.INTEGER and isfinite(number) else float(number)
+            return date_of_days(number) if self.dtype == "date" else time_of_days(number, self._zone())
+        if self.kind is Kind.INTEGER and isfinite(number):
+            return round(min(max(number, -LARGEST_WHOLE), LARGEST_WHOLE))
+        return float(number)
 
     def _zone(self) -> dt.tzinfo | None:
         parsed = parse_datetime(self.dtype)
@@ -371,33 +365,6 @@ def duplicates(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
 
 
-def time_zone(name: str) -> dt.tzinfo:
-    """Return the time zone of a name such as "Europe/Paris" or a fixed offset such as "+02:00"."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones, such as "Europe", is an OSError
-        offset = re.fullmatch(r"(?:UTC)?([+-])(\d\d):?(\d\d)", name)
-        if offset is None:
-            raise InputError(f"Unknown time zone {name!r}.") from None
-        sign = -1 if offset[1] == "-" else 1
-        return dt.timezone(sign * dt.timedelta(hours=int(offset[2]), minutes=int(offset[3])))
-
-
 def _plain(value: Any) -> Any:
     """Return a numpy scalar as the Python one it holds."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _days(value: object, zone: dt.tzinfo | None) -> float:
-    """Days since 1970-01-01 UTC; a time without a zone is taken to be in the variable's own."""
-    if isinstance(value, np.datetime64):
-        return float((value - np.datetime64(0, "D")) / np.timedelta64(1, "D"))
-    if isinstance(value, str):
-        value = dt.datetime.fromisoformat(value)
-    if not isinstance(value, dt.date):
-        raise TypeError
-    if not isinstance(value, dt.datetime):
-        value = dt.datetime(value.year, value.month, value.day)  # noqa: DTZ001  # its zone follows
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=zone or dt.UTC)
-    return (value - _EPOCH) / _DAY

@@ -116,11 +116,16 @@ def test_labels_of_rows_without_weight_are_not_categories():
         Profile.of({"s": ["a"]}, [0.0]).schema()
 
 
-def test_floats_that_are_integers_with_gaps():
-    assert Profile.of({"x": np.array([1.0, np.nan, 3.0])}).schema()["x"].kind is Kind.INTEGER
-    assert Profile.of({"x": np.array([1.0, 2.0, 3.0])}).schema()["x"].kind is Kind.CONTINUOUS
-    assert Profile.of({"x": np.array([1.5, np.nan, 3.0])}).schema()["x"].kind is Kind.CONTINUOUS
-    assert Profile.of({"x": np.array([1e300, np.nan, 3.0])}).schema()["x"].kind is Kind.CONTINUOUS
+@pytest.mark.parametrize("gap", [[], [np.nan]], ids=["full", "gaps"])
+def test_floats_that_are_all_whole_are_integers_with_gaps_or_without(gap):
+    def variable(*numbers, kinds=None):
+        return Profile.of({"x": np.array([*numbers, *gap])}).schema(kinds)["x"]
+
+    assert (variable(1.0, 3.0).kind, variable(1.0, 3.0).dtype) == (Kind.INTEGER, "float64")
+    assert variable(-(2.0**52), 2.0**52).kind is Kind.INTEGER
+    assert variable(1.0, 3.0, kinds={"x": "continuous"}).kind is Kind.CONTINUOUS
+    assert variable(1.5, 3.0).kind is Kind.CONTINUOUS
+    assert variable(1e300, 3.0).kind is Kind.CONTINUOUS
 
 
 def test_types_are_promoted_when_parts_differ():

@@ -20,10 +20,8 @@ from jointwise.joint.events import Point, Region, parse_region
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 from jointwise.tables import decode, encode, read_table
+from jointwise.times import END_DAY, FIRST_DAY
 from jointwise.variables import Kind, Schema, Variable, is_temporal
-
-# Days since 1970-01-01 that a Python date can stand for: years 1 to 9999, a day left free at each end for time zones.
-FIRST_DAY, LAST_DAY = -719_161, 2_932_894
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +79,9 @@ class JointDensity:
     def logpdf(self, x: Any) -> FloatArray:
         """Log-density of each row of ``x``; a missing cell integrates its variable out.
 
+        It is -inf where a row is impossible: at a fraction of an integer variable, also of one that came as floats,
+        and at a category that the density does not know, of which an `UnseenCategoryWarning` tells.
+
         Parameters
         ----------
         x : frame, array of shape (n, N), mapping of names to columns, or mapping of names to the cells of one row
@@ -90,10 +91,13 @@ class JointDensity:
     def pdf(self, x: Any) -> FloatArray:
         """Density of each row of ``x``."""
         with np.errstate(over="ignore"):  # many narrow variables: infinite; their logpdf is not
-            return np.exp(self.logpdf(x))
+            return np.exp(self.mixture.logpdf(self._encode(x)))
 
     def cdf(self, x: Any) -> FloatArray:
-        """P(X_1 <= x_1, ..., X_N <= x_N) of each row; categories count in the order of the schema."""
+        """P(X_1 <= x_1, ..., X_N <= x_N) of each row; categories count in the order of the schema.
+
+        A category that the density does not know comes before all others: the probability is zero, with a warning.
+        """
         return self.mixture.cdf(events.rounded_up(self.schema, self._encode(x)))
 
     # ---- events ------------------------------------------------------------------------------------------
@@ -263,7 +267,8 @@ class JointDensity:
         return f"JointDensity({len(self.names)} variables: {shown}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
-        return encode(read_table(_one_row(x)), self.schema)
+        # a warning names the line that asked for the answer
+        return encode(read_table(_one_row(x)), self.schema, unseen="impossible", stacklevel=4)
 
     def _posterior_without(self, n: int, x: Any) -> FloatArray:
         """Posterior of the component given every column of ``x`` but the ``n``-th variable."""
@@ -293,7 +298,8 @@ def _one_row(x: Any) -> Any:
 
 def _plain(variable: Variable, value: float) -> Any:
     """One value as Python has it; a date that no calendar holds is None."""
-    if is_temporal(variable.dtype) and not FIRST_DAY <= value <= LAST_DAY:
+    # a time zone may move an end of the calendar by a day
+    if is_temporal(variable.dtype) and not FIRST_DAY - 1 <= value <= END_DAY + 1:
         return None
     return variable.decode_value(value)
 

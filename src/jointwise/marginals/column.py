@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NO_VALUE = "null"  # logical type of a column without a single value: it fits any other
 LARGEST_INTEGER = 2.0**52  # beyond it the half-integers between are no longer floats
-# A column of texts names the rows if at least so many differ, and as large a share of the rows.
+# A column of texts names the rows if at least so many differ, and more than this share of the rows.
 LEAST_NAMES, NAMES_SHARE = 50, 0.5
 
 
@@ -132,7 +132,7 @@ class ColumnProfile:
     def names_rows(self) -> bool:
         """Whether the column differs from row to row and tells nothing: a name, an address, a number 1, 2, 3, ...
 
-        Text does if at least 50 texts, and half as many as there are rows, differ; whole numbers do if none repeats and
+        Text does if at least 50 texts, and more than half as many as there are rows, differ; whole numbers do if none repeats and
         they fill the range from about zero to their number. With weights, numbers cannot be told to repeat.
 
         >>> from jointwise.marginals import Profile
@@ -143,7 +143,7 @@ class ColumnProfile:
             return True
         if self.counts and self.dtype == "string":
             counts = np.fromiter(self.counts.values(), dtype=np.float64)
-            return bool(len(counts) >= max(LEAST_NAMES, NAMES_SHARE * counts.sum() / counts.min()))
+            return bool(len(counts) >= LEAST_NAMES and len(counts) > NAMES_SHARE * counts.sum() / counts.min())
         return self.dtype in {"int64", "float64"} and self.sketch.is_numbering(LEAST_NAMES)
 
     def variable(self, kind: str | None = None) -> Variable:
@@ -201,6 +201,8 @@ class ColumnProfile:
             raise InputError(
                 f"Column {self.name!r} has too many different numbers to be categorical (over {MAX_BINS})."
             )
+        if self.dtype == "int64":
+            self._check_integer()  # what float64 cannot tell apart would become one category
         convert = int if self.dtype == "int64" else float
         return self._categorical(tuple(convert(value) for value in self.sketch.values), ordered=ordered)
 
@@ -217,9 +219,8 @@ class ColumnProfile:
         )
 
     def _promoted(self) -> bool:
-        """Whether these floats are integers that became floats to make room for missing values."""
-        gaps = self.dtype == "float64" and self.n_missing > 0
-        return gaps and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
+        """Whether these floats are whole numbers, as they are where gaps turned integers into floats."""
+        return self.dtype == "float64" and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
 
     def _largest(self) -> float:
         return max(-self.sketch.min, self.sketch.max)

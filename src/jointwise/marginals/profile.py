@@ -116,8 +116,9 @@ class Profile:
         """Return what each column is.
 
         Text, booleans and categoricals are categorical; integers are integer, and so are floats that are all
-        whole where some are missing (pandas turns such integers into floats); other numbers and dates
-        are continuous.
+        whole and at most 2**52 in size, with gaps or without (they come back as floats); other numbers and dates
+        are continuous. A fraction of an integer variable has probability zero: where fractions may come, say
+        that the kind is "continuous".
 
         Parameters
         ----------

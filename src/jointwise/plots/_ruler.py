@@ -15,7 +15,8 @@ from jointwise.families import PointMass
 from jointwise.joint import JointDensity, ProductMixture
 from jointwise.joint.moments import quantiles
 from jointwise.plots._figure import text
-from jointwise.variables import FIRST_DAY, LAST_DAY, Kind, Variable, is_temporal, parse_datetime, time_zone
+from jointwise.times import END_DAY, FIRST_DAY, time_zone
+from jointwise.variables import Kind, Variable, is_temporal, parse_datetime
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -281,5 +282,6 @@ def _range(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> t
         high = min(seen_high, support_high)
     margin = MARGIN * (high - low)
     if is_temporal(variable.dtype):
-        return max(low - margin, FIRST_DAY), min(high + margin, LAST_DAY)
+        # a day is left free at both ends of the calendar, because the ticks of a time zone may need it
+        return max(low - margin, FIRST_DAY + 1), min(high + margin, END_DAY - 2)
     return low - margin, high + margin

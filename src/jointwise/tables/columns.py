@@ -16,7 +16,8 @@ import numpy as np
 
 from jointwise._checks import listed
 from jointwise.exceptions import InputError
-from jointwise.variables import UNITS, Kind, Variable, category_order, is_missing
+from jointwise.times import days_of_times, time_unit
+from jointwise.variables import Kind, Variable, category_order, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,6 +104,9 @@ def read_series(name: str, series: nw.Series[Any]) -> Column:
         return _times(name, series.to_numpy(), zone=dtype.time_zone)
     if isinstance(dtype, (nw.Date, nw.Object)):
         return read_array(name, series.to_numpy())
+    zone = getattr(getattr(series.to_native(), "dtype", None), "tz", None)
+    if zone is not None:  # pandas' zones with an underscore, or of a fixed offset, have no narwhals type
+        return _times(name, series.to_native().dt.tz_convert(None).to_numpy(), zone=str(zone))
     if series.null_count() == len(series):
         return Column(name, "float64", np.full(len(series), np.nan))
     raise _unsupported(name, str(getattr(series.to_native(), "dtype", dtype)))
@@ -213,7 +217,11 @@ def _dates(name: str, cells: list[Any]) -> Column:
     naive = any(getattr(cell, "tzinfo", None) is None for cell in cells)
     if len(zones) > 1 or (zones and naive):
         raise InputError(f"Column {name!r} mixes time zones: {listed(sorted(zones))}. Convert it to one.")
-    logical = "date" if not times else f"datetime[us,{zones.pop()}]" if zones else "datetime[us]"
+    fine = any(getattr(cell, "nanosecond", 0) for cell in times)  # pandas' timestamps
+    if fine and zones:  # only Python's times can give back a zone, and they end at microseconds
+        cells = [cell.replace(nanosecond=0) if hasattr(cell, "nanosecond") else cell for cell in cells]
+    unit = "ns" if fine and not zones else "us"
+    logical = "date" if not times else f"datetime[{unit},{zones.pop()}]" if zones else f"datetime[{unit}]"
     variable = Variable(name, Kind.CONTINUOUS, dtype=logical)
     return Column(name, logical, np.array([variable.encode_value(cell) for cell in cells]))
 
@@ -233,14 +241,10 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[str, list[Any]], Column]], ...
 
 def _times(name: str, values: AnyArray, zone: str | None = None) -> Column:
     """Read datetime64; zoned times must be given in UTC."""
-    unit = np.datetime_data(values.dtype)[0]
-    days = (values.astype("M8[s]") if unit == "generic" else values) - np.datetime64(0, "D")
-    numbers = days / np.timedelta64(1, "D")
-    if unit in {"D", "W", "M", "Y"}:
-        return Column(name, "date", numbers)
-    unit = {"h": "s", "m": "s", "generic": "s"}.get(unit, unit)
-    unit = unit if unit in UNITS else "ns"
-    return Column(name, f"datetime[{unit},{zone}]" if zone else f"datetime[{unit}]", numbers)
+    unit, days = time_unit(values.dtype), days_of_times(values)
+    if unit == "D":
+        return Column(name, "date", days)
+    return Column(name, f"datetime[{unit},{zone}]" if zone else f"datetime[{unit}]", days)
 
 
 def _sorted_labels(name: str, labels: Sequence[Any]) -> tuple[Any, ...]:

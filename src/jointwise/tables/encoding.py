@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray
     from jointwise.tables.columns import Column
 
+_UNSEEN = {
+    "impossible": "Rows with categories not seen in fitting have density zero (a log-density of -inf)",
+    "missing": "Categories not seen in fitting are treated as missing",
+}
+
 
 def encode(
     data: Any,
     schema: Schema,
     *,
-    unseen: Literal["outside", "missing"] = "outside",
+    unseen: Literal["outside", "impossible", "missing"] = "outside",
     absent: Literal["error", "missing"] = "error",
+    stacklevel: int = 2,
 ) -> FloatArray:
     """Return rows as numbers, in the column order of a schema.
 
@@ -35,10 +41,13 @@ def encode(
         Columns are found by name, and further columns are ignored; those of an array by position, or as x0, x1, ...
         where it has more than the schema.
     schema : Schema of N variables
-    unseen : {"outside", "missing"}
-        What a category becomes that the schema does not know: -1, or NaN and one `UnseenCategoryWarning`.
+    unseen : {"outside", "impossible", "missing"}
+        What a category becomes that the schema does not know: -1, or -1 and one `UnseenCategoryWarning` that the row
+        has density zero, or NaN and one that the cell is treated as missing.
     absent : {"error", "missing"}
         Whether a column that is not there is an error or all NaN.
+    stacklevel : int
+        Whose line the warning names: 2 for the caller's, 3 for that of the caller's caller.
 
     Returns
     -------
@@ -52,7 +61,7 @@ def encode(
     array([[0.5, 1. ],
            [nan, 0. ]])
     """
-    check_choice("unseen", unseen, ("outside", "missing"))
+    check_choice("unseen", unseen, ("outside", "impossible", "missing"))
     check_choice("absent", absent, ("error", "missing"))
     table = read_table(data)
     matrix = np.full((table.n_rows, len(schema)), np.nan)
@@ -64,17 +73,14 @@ def encode(
             matrix[:, target] = encode_numbers(column, variable)
             continue
         codes, unknown = _encode_categories(column, variable)
-        if unknown and unseen == "missing":
+        if unknown:
             strangers[variable.name] = unknown
+        if unseen == "missing":
             codes[codes == OUTSIDE] = np.nan
         matrix[:, target] = codes
-    if strangers:
+    if strangers and unseen != "outside":
         found = "; ".join(f"{name!r}: {listed(labels)}" for name, labels in strangers.items())
-        warn(
-            f"Categories not seen in fitting are treated as missing: {found}.",
-            UnseenCategoryWarning,
-            stacklevel=2,
-        )
+        warn(f"{_UNSEEN[unseen]}: {found}.", UnseenCategoryWarning, stacklevel=stacklevel)
     return matrix
 
 

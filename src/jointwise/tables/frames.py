@@ -10,15 +10,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from jointwise.exceptions import InputError, MissingDependencyError
-from jointwise.variables import FIRST_DAY, LAST_DAY, Schema, Variable, is_temporal, parse_datetime
+from jointwise.times import time_zone, times_of_days, zoned_times
+from jointwise.variables import LARGEST_WHOLE, Schema, Variable, is_temporal, parse_datetime
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray
     from jointwise.tables.table import Table
 
-_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-# Days around 1970 that nanoseconds in 64 bits reach.
-_NS_DAYS = 106_751.0
 _LABELLED = ("categorical", "enum")
 
 
@@ -61,28 +59,28 @@ def with_columns(frame: Any, container: str, table: Table, names: Collection[str
 def native_array(variable: Variable, numbers: FloatArray) -> AnyArray:
     """Return encoded numbers as a numpy array of native values, shape (n,).
 
-    Integers with gaps become floats with NaN, dates datetime64 (UTC where they have a zone), other values
-    with gaps objects with None.
+    Integers with gaps become floats with NaN, dates datetime64, times with a zone Python's own (numpy knows no
+    zones), other values with gaps objects with None.
 
     >>> sex = Variable("sex", "categorical", categories=("F", "M"), dtype="string")
     >>> native_array(sex, np.array([1.0, np.nan]))
     array(['M', None], dtype=object)
     """
+    zone = (parse_datetime(variable.dtype) or (None, None))[1]
+    return _utc_array(variable, numbers) if zone is None else zoned_times(numbers, time_zone(zone))
+
+
+def _utc_array(variable: Variable, numbers: FloatArray) -> AnyArray:
+    """Return encoded numbers as `native_array` does, but times with a zone as datetime64 in UTC."""
     missing = np.isnan(numbers)
     if variable.categories is not None:
         return _category_array(variable, numbers, missing)
     if is_temporal(variable.dtype):
-        unit, _ = parse_datetime(variable.dtype) or ("D", None)
-        missing |= np.isinf(numbers)
-        first, last = (-_NS_DAYS, _NS_DAYS) if unit == "ns" else (FIRST_DAY, LAST_DAY)
-        # days in float64 hold a time to a third of a microsecond, so nanoseconds below that would be noise
-        held = "us" if unit == "ns" else unit
-        count = np.rint(np.clip(np.where(missing, 0.0, numbers), first, last) * _PER_DAY.get(held, 1))
-        times: AnyArray = count.astype(np.int64).astype(f"M8[{held}]").astype(f"M8[{unit}]")
-        times[missing] = np.datetime64("NaT")
-        return times
+        unit, zone = parse_datetime(variable.dtype) or ("D", None)
+        seen, spikes = variable.observed, variable.spikes
+        return times_of_days(numbers, unit, zoned=zone is not None, seen=seen, exact=spikes)
     if variable.dtype == "int64":
-        whole = np.rint(numbers)
+        whole = np.clip(np.rint(numbers), -LARGEST_WHOLE, LARGEST_WHOLE)
         return whole if missing.any() else whole.astype(np.int64)
     return np.array(numbers)
 
@@ -105,9 +103,14 @@ def _stack(columns: list[AnyArray], n_rows: int) -> AnyArray:
         types = {np.dtype(np.float64)}  # integers with gaps beside integers without
     array = np.empty((n_rows, len(columns)), dtype=types.pop() if len(types) == 1 else np.object_)
     for position, column in enumerate(columns):
-        # Objects one by one: a datetime64 column would otherwise become bare integers.
-        array[:, position] = column.astype(array.dtype) if array.dtype != object else column.tolist()
+        array[:, position] = column.astype(array.dtype) if array.dtype != object else _objects(column)
     return array
+
+
+def _objects(column: AnyArray) -> list[Any]:
+    """Return cells as Python has them; where it has none, as for nanoseconds, times stay numpy's, not bare integers."""
+    cells = column.tolist()
+    return list(column) if column.dtype.kind == "M" and int in map(type, cells) else cells
 
 
 def _codes(variable: Variable, numbers: FloatArray) -> AnyArray:
@@ -123,7 +126,7 @@ def _pandas(variable: Variable, numbers: FloatArray) -> Any:
     pandas = _library("pandas")
     if variable.dtype in _LABELLED:
         return pandas.Categorical.from_codes(_codes(variable, numbers), variable.categories, ordered=variable.ordered)
-    values = native_array(variable, numbers)
+    values = _utc_array(variable, numbers)
     if variable.dtype in {"int64", "bool"} and np.isnan(numbers).any():
         return pandas.array(values, dtype={"int64": "Int64", "bool": "boolean"}[variable.dtype])
     if variable.dtype == "date":
@@ -134,7 +137,7 @@ def _pandas(variable: Variable, numbers: FloatArray) -> Any:
 
 def _polars(variable: Variable, numbers: FloatArray) -> Any:
     polars = _library("polars")
-    values = native_array(variable, numbers)
+    values = _utc_array(variable, numbers)
     if variable.dtype in {"int64", "float64"}:
         series = polars.Series(values, nan_to_null=True)
         return series.cast(polars.Int64) if variable.dtype == "int64" else series
@@ -153,7 +156,7 @@ def _arrow(variable: Variable, numbers: FloatArray) -> Any:
         codes = arrow.array(_codes(variable, numbers), mask=np.isnan(numbers))
         categories = arrow.array(variable.categories)
         return arrow.DictionaryArray.from_arrays(codes, categories, ordered=variable.ordered)
-    values = native_array(variable, numbers)
+    values = _utc_array(variable, numbers)
     if is_temporal(variable.dtype):
         unit, zone = parse_datetime(variable.dtype) or ("D", None)
         return arrow.array(values, type=arrow.date32() if unit == "D" else arrow.timestamp(unit, tz=zone))

@@ -61,7 +61,7 @@ class LocalSource(Source):
 
     Examples
     --------
-    >>> source = LocalSource(lambda: iter([{"a": [1.0, 2.0]}, {"a": [4.0]}]))
+    >>> source = LocalSource(lambda: iter([{"a": [1.5, 2.0]}, {"a": [4.0]}]))
     >>> profile = source.profile()
     >>> schema = profile.schema()
     >>> with source.coded(schema, profile.axes(schema, 4), None) as rows:
