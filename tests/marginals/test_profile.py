@@ -240,8 +240,8 @@ def test_thousand_categories_and_the_limit():
     assert schema["s"].categories == tuple(labels)
     first = Profile.of({"id": np.arange(40_000).astype(str)})
     second = Profile.of({"id": np.arange(40_000, 80_000).astype(str)})
-    with pytest.raises(InputError, match=r"Column 'id' has 80000 different values, more than the 65535"):
-        first + second
+    with pytest.raises(InputError, match=r"Column 'id' has more than 65535 different values"):
+        (first + second).schema()
 
 
 def test_numbers_with_too_many_values_are_not_categories():

@@ -132,8 +132,8 @@ class ColumnProfile:
     def names_rows(self) -> bool:
         """Whether the column differs from row to row and tells nothing: a name, an address, a number 1, 2, 3, ...
 
-        Text does if at least 50 texts, and more than half as many as there are rows, differ; whole numbers do if none repeats and
-        they fill the range from about zero to their number. With weights, numbers cannot be told to repeat.
+        Text does if at least 50 texts, and more than half as many as there are rows, differ. Whole numbers do if none
+        repeats and they fill the range from about zero to their number; with weights that cannot be told.
 
         >>> from jointwise.marginals import Profile
         >>> Profile.of({"id": range(100), "name": [f"row {i}" for i in range(100)]}).identifiers()
@@ -143,7 +143,9 @@ class ColumnProfile:
             return True
         if self.counts and self.dtype == "string":
             counts = np.fromiter(self.counts.values(), dtype=np.float64)
-            return bool(len(counts) >= LEAST_NAMES and len(counts) > NAMES_SHARE * counts.sum() / counts.min())
+            # fractions are weights, of which the smallest is taken to be that of one row
+            n_rows = counts.sum() / (1.0 if np.all(counts == np.rint(counts)) else counts.min())
+            return bool(len(counts) >= LEAST_NAMES and len(counts) > NAMES_SHARE * n_rows)
         return self.dtype in {"int64", "float64"} and self.sketch.is_numbering(LEAST_NAMES)
 
     def variable(self, kind: str | None = None) -> Variable:

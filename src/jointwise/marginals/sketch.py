@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _BLOCK = 2**17  # rows sorted at a time
 # Steps that values may be rounded to, coarsest first; whole numbers are told by `is_integral`.
 STEPS = (0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
-# A multiple of a step is known to this share of a step, up to so many steps.
-_STEP_ERROR, _MOST_STEPS = 1e-6, 2.0**31
+# A multiple of a step is known to this share of itself, up to so many steps.
+_STEP_ERROR, _MOST_STEPS = 1e-12, 2.0**31
 # A value is a spike that holds at least so many rows, this share of them, and so many times its neighbours' median.
 _SPIKE_ROWS, _SPIKE_SHARE, _SPIKE_FACTOR = 10.0, 0.02, 5.0
 _FIELDS = ("keys", "counts", "low", "low_counts", "high", "high_counts")
@@ -264,7 +264,7 @@ def _is_whole(values: FloatArray, step: float) -> bool:
     if np.abs(values).max(initial=0.0) > _MOST_STEPS * step:
         return False
     numbers = values / step
-    return bool(np.all(np.abs(numbers - np.rint(numbers)) <= _STEP_ERROR))
+    return bool(np.all(np.abs(numbers - np.rint(numbers)) <= _STEP_ERROR * np.abs(numbers)))
 
 
 def _around(counts: AnyArray, i: int) -> AnyArray:

@@ -16,7 +16,7 @@ from source_cases import GUISES, arrow, as_source, columns, guise, parts
 
 from jointwise import JUPAD, JUPADClassifier, JUPADImputer, PairwiseMarginals, Profile, engines
 from jointwise.estimators import _base
-from jointwise.exceptions import InputError, MissingDependencyError, StorageError
+from jointwise.exceptions import InputError, LeftOutWarning, MissingDependencyError, StorageError
 from jointwise.marginals import coding
 from jointwise.marginals.sources import LocalSource, find_source, local
 
@@ -259,20 +259,23 @@ def test_a_table_that_changes_between_passes_is_refused():
         JUPAD().fit_blocks(lambda: next(passes))
 
 
-def test_too_many_categories_end_the_first_pass(monkeypatch):
+def test_too_many_categories_are_left_out_and_take_no_memory(monkeypatch):
     from jointwise.marginals import column
 
     monkeypatch.setattr(column, "MAX_BINS", 100)
-    met = []
 
     def blocks():
         for n in range(50):
-            met.append(n)
             yield {"name": [f"{n}-{i}" for i in range(30)], "x": np.arange(30.0)}
 
-    with pytest.raises(InputError, match=r"Column 'name' has 120 different values.*drop it.*merge rare.*kinds"):
-        JUPAD().fit_blocks(blocks)
-    assert len(met) < 15, "and the rest is not read"
+    with pytest.warns(LeftOutWarning, match="'name'"):
+        model = JUPAD(random_state=0).fit_blocks(blocks)
+    assert model.density_.names == ("x",)
+    assert model.feature_names_in_.tolist() == ["name", "x"]
+    with pytest.raises(
+        InputError, match=r"Column 'name' has more than 100 different values.*[Dd]rop it.*merge rare.*kinds"
+    ):
+        JUPAD(keep=["name"]).fit_blocks(blocks)
 
 
 def test_too_many_declared_categories_name_the_column(monkeypatch):
