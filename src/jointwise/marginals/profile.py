@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import check_choice, check_integer, check_weights, listed, unknown_name
+from jointwise._checks import check_choice, check_integer, check_weights, listed, shown, unknown_name
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, half_integers, midpoints, snap
 from jointwise.exceptions import InputError
 from jointwise.marginals.column import ColumnProfile
@@ -111,12 +111,12 @@ class Profile:
                 f"Found a table with 0 sample(s) (shape=(0, {len(self.columns)})) while a minimum of 1 is required."
             )
         if kinds is not None and not isinstance(kinds, Mapping):
-            raise InputError(f"`kinds` must be a mapping from column names to kinds; got {kinds!r}.")
+            raise InputError(f"`kinds` must be a mapping from column names to kinds; got {shown(kinds)}.")
         kinds = dict(kinds or {})
         for name, kind in kinds.items():
             if name not in self.names:
                 raise unknown_name("variable in `kinds`:", name, self.names)
-            check_choice(f"kinds[{name!r}]", kind, [*Kind, "ordinal"])
+            check_choice(f"kinds[{shown(name)}]", kind, [*Kind, "ordinal"])
         return Schema(tuple(column.variable(kinds.get(column.name)) for column in self), self.container)
 
     def axes(self, schema: Schema, n_bins: int) -> tuple[Axis, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.variables import FIRST_DAY, LAST_DAY, Schema, Variable, is_temporal, parse_datetime
 
@@ -88,7 +89,7 @@ def _codes(variable: Variable, numbers: FloatArray) -> AnyArray:
     codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int32)
     last = len(variable.categories or ()) - 1
     if np.any(numbers < 0) or np.any(codes > last):
-        raise InputError(f"Variable {variable.name!r} has category codes 0 to {last}; others cannot be written.")
+        raise InputError(f"Variable {shown(variable.name)} has category codes 0 to {last}; others cannot be written.")
     return codes
 
 
