@@ -39,8 +39,8 @@ MAGIC = b"JOINTWISE\n"
 MAX_BYTES = 1 << 30
 # The JSON text holds names and categories only; parsed, those take up to fifteen times their length.
 MAX_JSON = 1 << 24
-# A list or object takes up to two hundred bytes, and three of text; a variable with its atoms has about twenty.
-MAX_BRANCHES = 1 << 18
+# A list or object takes up to two hundred bytes, and three of text; a variable with its atoms has about fifty.
+MAX_BRANCHES = 1 << 19
 MAX_DEPTH = 64
 _MARKS = bytes.maketrans(b"{}", b"[]")
 _PREFIX = struct.Struct("<10sIQ")
