@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from jointwise._checks import (
+    cause,
     check_choice,
     check_integer,
     check_real,
     check_weights,
     listed,
     read_only,
+    reading,
+    shown,
     unknown_name,
 )
-from jointwise.exceptions import InputError, UnknownNameError
+from jointwise.exceptions import FileFormatError, InputError, UnknownNameError
 
 
 def test_unknown_name_lists_known_names_and_hints():
@@ -30,6 +33,56 @@ def test_long_lists_are_cut_short():
     text = listed(range(1000))
     assert "(1000 in all)" in text
     assert text.count(",") == 10
+
+
+LONG = "n" * 1_000_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [LONG, [LONG] * 1000, {LONG: {LONG: [LONG] * 50}}, 10**10_000, -(10**10_000), np.zeros(10**6), LONG.encode(),
+     np.str_(LONG), [[[[list(range(100))] * 100] * 100] * 100]],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_whatever_is_long_is_cut_short(value):
+    assert len(shown(value)) < 400
+
+
+def test_what_is_short_is_shown_as_it_is():
+    for value in ("age", "", 3, -2.5, None, True, ("a", 1), {"b": 2.0}, {1}, [None, "x"], "\ud800", "a\nb"):
+        assert shown(value) == repr(value)
+
+
+def test_messages_stay_short_with_long_names():
+    for error in (unknown_name("variable", LONG, [LONG + str(n) for n in range(50)]),):
+        assert len(str(error)) < 1000
+    for check in (
+        lambda: check_choice("rule", LONG, ("a", "b")),
+        lambda: check_integer("n", LONG, 1),
+        lambda: check_real("x", LONG),
+        lambda: check_weights([LONG], 1),
+    ):
+        with pytest.raises(InputError) as caught:
+            check()
+        assert len(str(caught.value)) < 1000
+
+
+def test_causes_are_short_sentences_without_their_full_stop():
+    assert cause(ValueError("wrong.")) == "wrong"
+    assert cause(KeyError("kind")) == "'kind' is not there"
+    assert cause(KeyError()) == "None is not there"
+    assert cause(unknown_name("variable", "x", ["y"])) == "Unknown variable 'x'. Known: 'y'"
+    assert len(cause(ValueError(LONG))) < 600
+
+
+def test_reading_makes_one_error_of_many():
+    for error in (KeyError("a"), TypeError("b"), OverflowError("c"), RecursionError("d"), InputError("e.")):
+        with pytest.raises(FileFormatError, match=r"^Not a thing: .*[a-z]\.$"), reading("a thing"):
+            raise error
+    with pytest.raises(FileFormatError, match=r"^inner$"), reading("a thing"):
+        raise FileFormatError("inner")
+    with pytest.raises(ZeroDivisionError), reading("a thing"):
+        raise ZeroDivisionError
 
 
 def test_choice():

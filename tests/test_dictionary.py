@@ -10,7 +10,7 @@ from scipy import stats
 
 from jointwise.axes import BinnedAxis, DiscreteAxis
 from jointwise.dictionary import Dictionary
-from jointwise.exceptions import ImpossibleEventError, InputError, UnknownNameError
+from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError, UnknownNameError
 from jointwise.families import (
     FAMILIES,
     Category,
@@ -350,7 +350,7 @@ def test_the_plain_form_comes_back(dictionary):
     "data", [{"families": []}, {"families": "gaussian"}, {"families": [3]}, {"families": [{"family": "gauss"}]}]
 )
 def test_a_plain_form_that_is_none_is_refused(data):
-    with pytest.raises((InputError, UnknownNameError)):
+    with pytest.raises(FileFormatError, match="Not a dictionary"):
         Dictionary.from_dict(data)
 
 

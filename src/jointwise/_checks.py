@@ -4,20 +4,87 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Real
+from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise.exceptions import InputError, UnknownNameError
+from jointwise.exceptions import FileFormatError, InputError, JointwiseError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from jointwise._typing import AnyArray, FloatArray
 
 SHOWN = 10  # names listed in a message before it is cut short
+LONGEST = 60  # characters of a name or value in a message
+LONGEST_TREE = 300  # characters of a list, tuple, set or mapping in a message
+LONGEST_CAUSE = 500  # characters that another error may add to a message
+
+# What building something from a tree of the wrong make may raise.
+MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
+
+
+class _Short(Repr):
+    """`repr` with its middle left out where it is long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = LONGEST
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = SHOWN
+        self.maxlevel = 3
+
+    def repr_int(self, x: int, level: int) -> str:
+        # beyond some thousand digits Python refuses to write an integer
+        return super().repr_int(x, level) if abs(x) < 10**LONGEST else f"<an integer of {x.bit_length()} bits>"
+
+
+_SHORT = _Short()
+
+
+def shown(value: object) -> str:
+    """Write a name or a value for a message, cut short where it is long.
+
+    >>> shown("age"), shown(3.5), len(shown("a" * 1_000_000))
+    ("'age'", '3.5', 60)
+    """
+    return _cut(_SHORT.repr(value), LONGEST_TREE)
+
+
+def cause(error: BaseException) -> str:
+    """Say what an error says, without its full stop and cut short, for the end of another's message.
+
+    >>> cause(ValueError("not a number."))
+    'not a number'
+    """
+    if isinstance(error, KeyError) and not isinstance(error, JointwiseError):
+        return f"{shown(error.args[0] if error.args else None)} is not there"
+    return _cut(str(error).rstrip("."), LONGEST_CAUSE)
+
+
+def _cut(text: str, longest: int) -> str:
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]} ... {text[-half:]}"
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn whatever building something from a tree of the wrong make raises into one error; also a decorator.
+
+    >>> with reading("a pair"):
+    ...     first, second = [1]
+    Traceback (most recent call last):
+    jointwise.exceptions.FileFormatError: Not a pair: not enough values to unpack (expected 2, got 1).
+    """
+    try:
+        yield
+    except FileFormatError:
+        raise  # a part has said it already
+    except MALFORMED as error:
+        raise FileFormatError(f"Not {what}: {cause(error)}.") from error
 
 
 def listed(items: Iterable[Any], limit: int = SHOWN) -> str:
@@ -27,7 +94,7 @@ def listed(items: Iterable[Any], limit: int = SHOWN) -> str:
     "'a', 'b', ... (3 in all)"
     """
     items = list(items)
-    text = ", ".join(repr(item) for item in items[:limit])
+    text = ", ".join(shown(item) for item in items[:limit])
     return text if len(items) <= limit else f"{text}, ... ({len(items)} in all)"
 
 
@@ -38,29 +105,30 @@ def unknown_name(what: str, name: object, known: Iterable[Any]) -> UnknownNameEr
     "Unknown variable 'agee'; did you mean 'age'? Known: 'age', 'sex'."
     """
     known = list(known)
-    close = get_close_matches(str(name), [str(item) for item in known], n=1)
-    hint = f"; did you mean {close[0]!r}? " if close else ". "
-    return UnknownNameError(f"Unknown {what} {name!r}{hint}Known: {listed(known)}.")
+    # beginnings are enough to tell, and a long name would take long to compare
+    close = get_close_matches(str(name)[:LONGEST], [str(item)[:LONGEST] for item in known], n=1)
+    hint = f"; did you mean {shown(close[0])}? " if close else ". "
+    return UnknownNameError(f"Unknown {what} {shown(name)}{hint}Known: {listed(known)}.")
 
 
 def check_choice(argument: str, value: object, choices: Iterable[str]) -> None:
     """Refuse a value that is not one of the choices."""
     choices = [str(choice) for choice in choices]
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"`{argument}` must be one of {listed(choices)}; got {value!r}.")
+        raise InputError(f"`{argument}` must be one of {listed(choices)}; got {shown(value)}.")
 
 
 def check_integer(argument: str, value: object, minimum: int) -> int:
     """Return a whole number that is at least `minimum`; booleans are not numbers here."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-        raise InputError(f"`{argument}` must be an integer of at least {minimum}; got {value!r}.")
+        raise InputError(f"`{argument}` must be an integer of at least {minimum}; got {shown(value)}.")
     return int(value)
 
 
 def check_real(argument: str, value: object) -> float:
     """Return a finite real number as a float."""
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
-        raise InputError(f"`{argument}` must be a finite number; got {value!r}.")
+        raise InputError(f"`{argument}` must be a finite number; got {shown(value)}.")
     return float(value)
 
 
@@ -77,7 +145,7 @@ def check_weights(sample_weight: object, n_rows: int) -> FloatArray | None:
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"`sample_weight` must hold numbers: {error}.") from error
+        raise InputError(f"`sample_weight` must hold numbers: {cause(error)}.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import check_integer, check_real, read_only
-from jointwise.exceptions import FileFormatError, InputError
+from jointwise._checks import check_choice, check_integer, check_real, read_only, reading
+from jointwise.exceptions import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,20 +40,17 @@ class Axis(ABC):
         """Return plain types that `json` can write."""
 
     @staticmethod
+    @reading("an axis as written by `to_dict`")
     def from_dict(fields: Mapping[str, Any]) -> Axis:
-        """Read what `to_dict` of any axis wrote.
+        """Read what `to_dict` of any axis wrote; FileFormatError where it is something else.
 
         >>> Axis.from_dict(DiscreteAxis([0.0, 1.0]).to_dict()).n_bins
         2
         """
-        try:
-            if fields["type"] == "binned":
-                return BinnedAxis(fields["edges"], fields["spikes"])
-            if fields["type"] == "discrete":
-                return DiscreteAxis(fields["values"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"Not an axis as written by `to_dict`: {error}.") from error
-        raise FileFormatError(f"An axis has type 'binned' or 'discrete'; got {fields['type']!r}.")
+        check_choice("type", fields["type"], ("binned", "discrete"))
+        if fields["type"] == "binned":
+            return BinnedAxis(fields["edges"], fields["spikes"])
+        return DiscreteAxis(fields["values"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Axis) and self.to_dict() == other.to_dict()
@@ -283,7 +280,7 @@ def _even_cuts(counts: FloatArray, n_bins: int) -> AnyArray:
 
 def _increasing(name: str, numbers: Any) -> AnyArray:
     array = read_only(numbers, np.float64)
-    if array.ndim != 1 or not np.all(np.isfinite(array)) or np.any(np.diff(array) <= 0):
+    if array.ndim != 1 or not np.all(np.isfinite(array)) or np.any(array[1:] <= array[:-1]):
         raise InputError(f"`{name}` must be a one-dimensional sequence of finite increasing numbers.")
     return array
 

@@ -19,11 +19,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jointwise._checks import MALFORMED, cause
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError, StorageError
-from jointwise.joint.serialization import MALFORMED, Form, digest, read, write
+from jointwise.joint.serialization import Form, digest, read, write
 from jointwise.learning import Learned, with_atoms
 from jointwise.marginals.coded import Rows
 from jointwise.solvers import Factors, LikelihoodProblem, Reached
@@ -360,4 +361,4 @@ def _read(path: Path, build: Callable[[dict[str, Any]], T]) -> T:
 
 
 def _invalid(path: Path, error: Exception) -> FileFormatError:
-    return FileFormatError(f"{path} is not a valid jointwise {FORM.name}: {str(error).rstrip('.')}. {ADVICE}")
+    return FileFormatError(f"{path} is not a valid jointwise {FORM.name}: {cause(error)}. {ADVICE}")

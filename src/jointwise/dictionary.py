@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise._checks import check_integer
+from jointwise._checks import check_integer, reading, shown
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis
 from jointwise.exceptions import InputError, UnknownNameError
@@ -99,7 +99,7 @@ class Dictionary:
         """Uniform atoms between neighbouring ``breaks``, for densities that jump."""
         points = np.asarray(breaks, dtype=float)
         if points.ndim != 1 or points.size < 2:
-            raise InputError(f"breaks must hold at least two increasing numbers, got {breaks!r}.")
+            raise InputError(f"breaks must hold at least two increasing numbers, got {shown(breaks)}.")
         return cls((Uniform(low=points[:-1], high=points[1:]),))
 
     @classmethod
@@ -249,8 +249,12 @@ class Dictionary:
         return {"families": [f.to_dict() for f in self.families]}
 
     @classmethod
+    @reading("a dictionary as written by `Dictionary.to_dict`")
     def from_dict(cls, data: Mapping[str, Any]) -> Dictionary:
-        """Build a dictionary from the form :meth:`to_dict` gives, with every parameter checked."""
+        """Build a dictionary from the form :meth:`to_dict` gives, with every parameter checked.
+
+        Raises FileFormatError for what is no such form.
+        """
         return cls(tuple(family_from_dict(f) for f in data["families"]))
 
     def __repr__(self) -> str:
@@ -302,5 +306,5 @@ def _locations(low: float, high: float, step: float | None, n: int | None) -> Fl
 def _location_scale(name: str) -> type[LocationScale]:
     known = {key: family for key, family in FAMILIES.items() if issubclass(family, LocationScale)}
     if name not in known:
-        raise UnknownNameError(f"There is no location-scale family {name!r}; there are: {', '.join(known)}.")
+        raise UnknownNameError(f"There is no location-scale family {shown(name)}; there are: {', '.join(known)}.")
     return known[name]

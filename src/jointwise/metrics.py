@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_integer
+from jointwise._checks import check_integer, shown
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
@@ -126,8 +126,8 @@ def _covering(truth: JointDensity, n: int, tail: float) -> tuple[FloatArray, Dic
         return np.vstack([(1 - UNIFORM_SHARE) * own, uniform]), dictionary + Dictionary.categories(n_categories), None
     if variable.kind is not Kind.CONTINUOUS or variable.spikes:
         raise InputError(
-            f"covering_proposal takes continuous variables without spikes and categorical ones; {variable.name!r} is "
-            "neither. Write down a proposal that covers it."
+            f"covering_proposal takes continuous variables without spikes and categorical ones; "
+            f"{shown(variable.name)} is neither. Write down a proposal that covers it."
         )
     low, high = (float(end) for end in truth.quantile(variable.name, [tail, 1 - tail]))
     wide = np.vstack([(1 - UNIFORM_SHARE) * own, np.full((1, own.shape[1]), UNIFORM_SHARE)])

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # 0001-01-01 and the day after 9999-12-31: what Python, and most tools that show dates, can tell.
 FIRST_DAY, END_DAY = -719_162, 2_932_897
 _PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")  # a time zone without a name
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _NOT_A_TIME = -(2**63)
@@ -32,11 +34,14 @@ def time_zone(name: str) -> dt.tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones, such as "Europe", is an OSError
-        offset = re.fullmatch(r"(?:UTC)?([+-])(\d\d):?(\d\d)", name)
+        offset = OFFSET.fullmatch(name)
         if offset is None:
-            raise InputError(f"Unknown time zone {name!r}.") from None
+            raise InputError(f"Unknown time zone {shown(name)}.") from None
         sign = -1 if offset[1] == "-" else 1
-        return dt.timezone(sign * dt.timedelta(hours=int(offset[2]), minutes=int(offset[3])))
+        away = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        if away >= dt.timedelta(days=1):
+            raise InputError(f"A time zone is less than a day away from UTC; got {shown(name)}.") from None
+        return dt.timezone(sign * away)
 
 
 # ---- one value -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_choice, listed, unknown_name
+from jointwise._checks import check_choice, listed, reading, shown, unknown_name
 from jointwise._typing import FloatArray
-from jointwise.exceptions import FileFormatError, InputError
-from jointwise.times import date_of_days, days_of_value, time_of_days, time_zone
+from jointwise.exceptions import InputError
+from jointwise.times import OFFSET, date_of_days, days_of_value, time_of_days, time_zone
 
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
 DTYPES = ("float64", "int64", "bool", "string", "categorical", "enum", "date")
@@ -39,6 +39,35 @@ class Kind(StrEnum):
     CONTINUOUS = "continuous"
     INTEGER = "integer"
     CATEGORICAL = "categorical"
+
+
+def _is_text(category: object) -> bool:
+    return isinstance(category, str)
+
+
+def _is_boolean(category: object) -> bool:
+    return isinstance(category, bool)
+
+
+def _is_integer(category: object) -> bool:
+    return isinstance(category, int) and not isinstance(category, bool) and -(2**63) <= category < 2**63
+
+
+def _is_number(category: object) -> bool:
+    return isinstance(category, float) or _is_integer(category)
+
+
+# Logical types of numbers beside those of dates and times, which are numbers too.
+NUMBER_TYPES = {Kind.CONTINUOUS: ("float64",), Kind.INTEGER: ("int64", "float64")}
+# Logical types of categories, and what each can hold, in words and as a test.
+CATEGORY_TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "float64": ("numbers", _is_number),
+    "int64": ("integers of 64 bits", _is_integer),
+    "bool": ("booleans", _is_boolean),
+    "string": ("text", _is_text),
+    "enum": ("text", _is_text),
+    "categorical": ("text, booleans or numbers", lambda _: True),
+}
 
 
 def parse_datetime(dtype: str) -> tuple[str, str | None] | None:
@@ -97,7 +126,8 @@ class Variable:
         Values of a continuous variable are whole multiples of this; zero where they are not rounded.
     dtype : str
         Logical type of the values as they came: "float64", "int64", "bool", "string", "categorical", "enum",
-        "date", "datetime[unit]" or "datetime[unit,zone]".
+        "date", "datetime[unit]" or "datetime[unit,zone]". Categories that are not numbers make of "float64" the type
+        that holds them: "bool", "string" or "categorical".
 
     Examples
     --------
@@ -121,29 +151,56 @@ class Variable:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise InputError(f"A variable's name must be a string; got {self.name!r}.")
+            raise InputError(f"A variable's name must be a string; got {shown(self.name)}.")
         check_choice("kind", self.kind, list(Kind))
         object.__setattr__(self, "kind", Kind(self.kind))
         if self.dtype not in DTYPES and parse_datetime(self.dtype) is None:
             raise InputError(
-                f"Variable {self.name!r}: `dtype` must be one of {listed(DTYPES)} or 'datetime[unit,zone]'; "
-                f"got {self.dtype!r}."
+                f"Variable {shown(self.name)}: `dtype` must be one of {listed(DTYPES)} or 'datetime[unit,zone]'; "
+                f"got {shown(self.dtype)}."
             )
         self._zone()  # refuses one that does not exist
         self._check_categories()
         object.__setattr__(self, "spikes", tuple(sorted(float(spike) for spike in self.spikes)))
         if self.spikes and self.kind is Kind.CATEGORICAL:
-            raise InputError(f"Variable {self.name!r} is categorical: only a number can have spikes.")
+            raise InputError(f"Variable {shown(self.name)} is categorical: only a number can have spikes.")
         self._check_support_and_step()
         low, high = self.observed
         # One NaN object for "unknown", so that equal variables compare equal.
         ends = tuple(nan if isnan(end) else float(end) for end in (low, high))
         object.__setattr__(self, "observed", ends)
+        self._check_type()
+
+    def _check_type(self) -> None:
+        """Refuse a logical type that cannot hold values of the kind, or the categories."""
+        if not all(isfinite(spike) for spike in self.spikes):
+            raise InputError(f"Variable {shown(self.name)}: spikes must be finite; got {listed(self.spikes)}.")
+        if self.categories is None:
+            known = NUMBER_TYPES[self.kind]
+            if self.dtype not in known and not is_temporal(self.dtype):
+                raise InputError(
+                    f"Variable {shown(self.name)} is {self.kind}: its `dtype` must be one of {listed(known)} or that "
+                    f"of dates or times; got {shown(self.dtype)}."
+                )
+            return
+        if self.dtype == "float64":
+            fitting = (each for each in ("float64", "bool", "string", "categorical") if self._holds(each))
+            object.__setattr__(self, "dtype", next(fitting))
+        if not self._holds(self.dtype):
+            held = CATEGORY_TYPES[self.dtype][0] if self.dtype in CATEGORY_TYPES else "no categories"
+            raise InputError(
+                f"Variable {shown(self.name)} is categorical: `dtype` {shown(self.dtype)} holds {held}; its categories "
+                f"are {listed(self.categories)}."
+            )
+
+    def _holds(self, dtype: str) -> bool:
+        """Whether values of a logical type can be these categories."""
+        return dtype in CATEGORY_TYPES and all(map(CATEGORY_TYPES[dtype][1], self.categories or ()))
 
     def _check_categories(self) -> None:
         if (self.categories is None) == (self.kind is Kind.CATEGORICAL):
             need = "needs its categories" if self.categories is None else "takes no categories"
-            raise InputError(f"Variable {self.name!r} is {self.kind} and {need}.")
+            raise InputError(f"Variable {shown(self.name)} is {self.kind} and {need}.")
         if self.categories is None:
             return
         categories = tuple(_plain(category) for category in self.categories)
@@ -151,11 +208,11 @@ class Variable:
             number = isinstance(category, float) and isfinite(category)
             if not (number or isinstance(category, (str, int))):
                 raise InputError(
-                    f"Variable {self.name!r}: a category must be text, a boolean or a finite number; "
-                    f"got {category!r} of type {type(category).__name__}. Convert the column to text first."
+                    f"Variable {shown(self.name)}: a category must be text, a boolean or a finite number; "
+                    f"got {shown(category)} of type {type(category).__name__}. Convert the column to text first."
                 )
         if len(set(categories)) < len(categories):
-            raise InputError(f"Variable {self.name!r} has equal categories: {listed(categories)}.")
+            raise InputError(f"Variable {shown(self.name)} has equal categories: {listed(categories)}.")
         object.__setattr__(self, "categories", categories)
 
     def _check_support_and_step(self) -> None:
@@ -210,13 +267,15 @@ class Variable:
         if is_temporal(self.dtype):
             return self._encode_time(value)
         if not isinstance(value, (Real, Decimal, np.bool_)):
-            raise InputError(f"Variable {self.name!r} takes numbers; got {value!r} of type {type(value).__name__}.")
+            raise InputError(
+                f"Variable {shown(self.name)} takes numbers; got {shown(value)} of type {type(value).__name__}."
+            )
         return float(value)
 
     def _encode_category(self, value: object) -> float:
         assert self.categories is not None  # the caller asked
         if not isinstance(value, Hashable) or value not in self.categories:
-            raise unknown_name(f"category of variable {self.name!r}:", value, self.categories)
+            raise unknown_name(f"category of variable {shown(self.name)}:", value, self.categories)
         return float(self.categories.index(value))
 
     def _encode_time(self, value: object) -> float:
@@ -224,7 +283,7 @@ class Variable:
             return days_of_value(value, self._zone())
         except (TypeError, ValueError):
             raise InputError(
-                f"Variable {self.name!r} takes dates, times or ISO text such as '2024-05-31'; got {value!r}."
+                f"Variable {shown(self.name)} takes dates, times or ISO text such as '2024-05-31'; got {shown(value)}."
             ) from None
 
     def decode_value(self, number: float) -> Any:
@@ -235,7 +294,7 @@ class Variable:
             code = int(number)
             if not 0 <= code < len(self.categories):
                 last = len(self.categories) - 1
-                raise InputError(f"Variable {self.name!r} has category codes 0 to {last}; got {number}.")
+                raise InputError(f"Variable {shown(self.name)} has category codes 0 to {last}; got {number}.")
             return self.categories[code]
         if is_temporal(self.dtype):
             if not isfinite(number):
@@ -267,25 +326,23 @@ class Variable:
         return ({"support": support} if self.is_bounded else {}) | ({"step": self.step} if self.step else {})
 
     @classmethod
+    @reading("a variable as written by `Variable.to_dict`")
     def from_dict(cls, fields: Mapping[str, Any]) -> Variable:
-        """Read what `to_dict` wrote."""
-        try:
-            low, high = (nan if end is None else float(end) for end in fields["observed"])
-            least, most = fields.get("support", (None, None))
-            categories = fields["categories"]
-            return cls(
-                name=fields["name"],
-                kind=fields["kind"],
-                categories=None if categories is None else tuple(categories),
-                ordered=bool(fields["ordered"]),
-                spikes=tuple(float(spike) for spike in fields["spikes"]),
-                observed=(low, high),
-                dtype=fields["dtype"],
-                support=(-inf if least is None else float(least), inf if most is None else float(most)),
-                step=float(fields.get("step", 0.0)),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"Not a variable as written by `Variable.to_dict`: {error}.") from error
+        """Read what `to_dict` wrote; FileFormatError where it is something else."""
+        low, high = (nan if end is None else float(end) for end in fields["observed"])
+        least, most = fields.get("support", (None, None))
+        categories = fields["categories"]
+        return cls(
+            name=fields["name"],
+            kind=fields["kind"],
+            categories=None if categories is None else tuple(categories),
+            ordered=bool(fields["ordered"]),
+            spikes=tuple(float(spike) for spike in fields["spikes"]),
+            observed=(low, high),
+            dtype=fields["dtype"],
+            support=(-inf if least is None else float(least), inf if most is None else float(most)),
+            step=float(fields.get("step", 0.0)),
+        )
 
 
 @dataclass(frozen=True)
@@ -310,6 +367,8 @@ class Schema:
         doubled = duplicates(self.names)
         if doubled:
             raise InputError(f"Variables must differ in name; more than one is called {listed(doubled)}.")
+        for variable in self.variables:
+            _check_container(variable, self.container)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -346,13 +405,29 @@ class Schema:
         return {"variables": [variable.to_dict() for variable in self], "container": self.container}
 
     @classmethod
+    @reading("a schema as written by `Schema.to_dict`")
     def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
-        """Read what `to_dict` wrote."""
-        try:
-            variables = tuple(Variable.from_dict(each) for each in fields["variables"])
-            return cls(variables, fields["container"])
-        except (KeyError, TypeError, InputError) as error:
-            raise FileFormatError(f"Not a schema as written by `Schema.to_dict`: {error}.") from error
+        """Read what `to_dict` wrote; FileFormatError where it is something else."""
+        return cls(tuple(Variable.from_dict(each) for each in fields["variables"]), fields["container"])
+
+
+def _check_container(variable: Variable, container: str) -> None:
+    """Refuse a variable that frames of this type have no column for; arrays, mappings and pandas have one for all."""
+    if container not in {"polars", "pyarrow"}:
+        return
+    labels = variable.categories or ()
+    texts = [variable.name, *filter(_is_text, labels)]
+    alike = (_is_text,) if container == "polars" else (_is_text, _is_boolean, _is_number)
+    zone = (parse_datetime(variable.dtype) or (None, None))[1]
+    if variable.dtype == "categorical" and not any(all(map(kind, labels)) for kind in alike):
+        lacks = "categories that are not text" if container == "polars" else "categories of different types"
+    elif container == "polars" and zone is not None and OFFSET.fullmatch(zone):
+        lacks = "a time zone that is an offset"
+    elif not _is_unicode("".join(texts)):
+        lacks = "text that is not valid Unicode"
+    else:
+        return
+    raise InputError(f"Variable {shown(variable.name)} has {lacks}, which {container} cannot hold.")
 
 
 def duplicates(names: Iterable[str]) -> list[str]:
@@ -363,6 +438,14 @@ def duplicates(names: Iterable[str]) -> list[str]:
     """
     seen: set[str] = set()
     return list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:

@@ -251,9 +251,9 @@ def test_unknown_family_lists_the_known():
         family_from_dict({"family": "weibull"})
     with pytest.raises(InputError, match="a mapping"):
         family_from_dict(["gaussian"])
-    with pytest.raises(InputError, match=r"gaussian takes the parameters loc, scale, got loc\."):
+    with pytest.raises(InputError, match=r"gaussian takes the parameters loc, scale, got 'loc'\."):
         family_from_dict({"family": "gaussian", "loc": 0.0})
-    with pytest.raises(InputError, match="got loc, scale, shape"):
+    with pytest.raises(InputError, match="got 'loc', 'scale', 'shape'"):
         family_from_dict({"family": "gaussian", "loc": 0.0, "scale": 1.0, "shape": 2.0})
 
 

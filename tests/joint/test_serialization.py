@@ -5,6 +5,8 @@ import json
 import os
 import pickle
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from joint_cases import build, cases, random_density, random_event, random_rows, single
 
 import jointwise
@@ -71,7 +74,7 @@ def test_truncated_atoms_with_open_ends_are_written(tmp_path, event):
 
 @pytest.mark.parametrize("name", ["", "größe", "a\nb", "\x00", "\ud800", "名前", '"$array"'], ids=ascii)
 def test_any_text_can_be_a_name_or_category(tmp_path, name):
-    variable = Variable(name, "categorical", categories=(name, 1, 2.5, False), dtype="string")
+    variable = Variable(name, "categorical", categories=(name, 1, 2.5, False), dtype="categorical")
     density = single(variable, Dictionary.categories(4))
     density.save(tmp_path / "odd.jw")
     assert JointDensity.load(tmp_path / "odd.jw").schema == density.schema
@@ -354,6 +357,224 @@ def test_families_nested_without_end_are_refused(tmp_path, good):
         nested = {"family": "truncated", "base": nested, "low": -1, "high": 1}
     header["content"]["dictionaries"][0]["families"] = [nested]
     refused(tmp_path / "nested.jw", rebuilt(header, payload))
+
+
+def with_families(header, families):
+    return changed(header, ("content", "dictionaries"), [{"families": families}])
+
+
+def one_atom(tmp_path, family):
+    """Header and payload of a density of one continuous variable with one atom."""
+    single(X, Dictionary((family,))).save(tmp_path / "one.jw")
+    return parts((tmp_path / "one.jw").read_bytes())
+
+
+def test_families_within_families_are_quick_or_refused(tmp_path):
+    """Each level of truncation used to double the work of every answer: fifteen of them took seconds a draw."""
+    header, payload = one_atom(tmp_path, Gaussian(0.0, 1.0))
+    nested = header["content"]["dictionaries"][0]["families"][0]
+    for level in range(7):
+        nested = {"family": "truncated", "base": nested, "low": -9 + level, "high": 9 - level}
+    (tmp_path / "nested.jw").write_bytes(rebuilt(with_families(header, [nested]), payload))
+    density = jointwise.load(tmp_path / "nested.jw")
+    assert density.mixture.dictionaries[0].families == (Gaussian(0.0, 1.0).truncate(-3, 3),)
+    for _ in range(8):
+        nested = {"family": "truncated", "base": nested, "low": -9, "high": 9}
+    data = rebuilt(with_families(header, [nested]), payload)
+    assert "must not be nested more than 8 deep" in refused(tmp_path / "nested.jw", data)
+
+
+ABSURD = [
+    ("gamma", {"shape": 1e308, "scale": 1.0, "origin": 0.0}),
+    ("student_t", {"df": 0.01, "loc": 0.0, "scale": 1.0}),
+    ("uniform", {"low": -1e308, "high": 1e308}),
+    ("generalized_gaussian", {"shape": 1e-3, "loc": 0.0, "scale": 1.0}),
+    ("log_normal", {"log_mean": 1e300, "log_std": 1.0, "origin": 0.0}),
+    ("beta", {"a": 1e300, "b": 1e300, "low": 0.0, "high": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("family", "parameters"), ABSURD, ids=[family for family, _ in ABSURD])
+def test_absurd_parameters_are_refused(tmp_path, family, parameters):
+    header, payload = one_atom(tmp_path, PointMass(0.0))
+    header = {**header, "arrays": header["arrays"][:2]}
+    data = rebuilt(with_families(header, [{"family": family, **parameters}]), payload[:16])
+    assert f"of {family} must be" in refused(tmp_path / "absurd.jw", data)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        ("dtype", "date", "holds no categories"),
+        ("dtype", "int64", "holds integers of 64 bits"),
+        ("dtype", "bool", "holds booleans"),
+        ("categories", ["a", 1], "holds text"),
+        ("container", "polars", None),
+        ("container", "spark", "`container` must be one of"),
+    ],
+)
+def test_kind_type_categories_and_container_are_checked_together(tmp_path, place, value, sentence):
+    label = Variable("label", "categorical", categories=("a", "b"), dtype="string")
+    single(label, Dictionary.categories(2)).save(tmp_path / "label.jw")
+    header, payload = parts((tmp_path / "label.jw").read_bytes())
+    path = ("content", "schema") if place == "container" else ("content", "schema", "variables", 0)
+    data = rebuilt(changed(header, (*path, place), value), payload)
+    if sentence is None:
+        (tmp_path / "label.jw").write_bytes(data)
+        assert jointwise.load(tmp_path / "label.jw").sample(3, rng=0).shape == (3, 1)
+    else:
+        assert sentence in refused(tmp_path / "label.jw", data)
+
+
+def test_messages_stay_short_with_long_names(tmp_path, good):
+    header, payload = parts(good)
+    path = tmp_path / "long.jw"
+    for place in leaves(header):
+        for wrong in ("n" * 100_000, {"n" * 100_000: 1}):
+            path.write_bytes(rebuilt(changed(header, place, wrong), payload))
+            try:
+                assert len(repr(jointwise.load(path))) < 1000
+            except FileFormatError as error:
+                assert len(str(error)) < 1000 + len(str(path))  # noqa: PT017  # either outcome is right
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_json_has_not_are_refused(tmp_path, good, number):
+    header, payload = parts(good)
+    text = json.dumps(changed(header, ("content", "schema", "variables", 0, "observed", 0), 17)).encode()
+    data = rebuilt(None, payload, text=text.replace(b"17", number.encode(), 1))
+    assert f"{number}, which is no number of JSON" in refused(tmp_path / "number.jw", data)
+
+
+def mutated(rng, header, payload):
+    """A file with a right checksum and one to three things wrong: values, keys, bytes of the text, numbers, lengths."""
+    text, numbers = None, np.frombuffer(payload, "<f8").copy()
+    for _ in range(rng.integers(1, 4)):
+        places = list(leaves(header))
+        place, other = (places[i] for i in rng.integers(len(places), size=2))
+        match rng.choice(5, p=[0.1, 0.1, 0.6, 0.1, 0.1]):
+            case 0:
+                header = changed(header, place, WRONG[rng.integers(len(WRONG))])
+            case 1:
+                header = changed(header, place, at(header, other))
+            case 2:
+                of_atoms = -rng.integers(1, 13)  # the numbers of the atoms come last, after weights and coefficients
+                numbers[of_atoms] = rng.choice([np.nan, -1.0, 0.0, 1e308, 5e-324, 3.0, rng.normal(), 1e9])
+            case 3 if place and isinstance(place[-1], str):
+                header = changed(
+                    header, place[:-1], {k: v for k, v in at(header, place[:-1]).items() if k != place[-1]}
+                )
+            case _:
+                text = bytearray(json.dumps(header).encode())
+                text[rng.integers(len(text))] = rng.integers(256)
+        if text is not None or not isinstance(header, dict):
+            break
+    cut = len(payload) if rng.random() < 0.9 else int(rng.integers(len(payload)))
+    return rebuilt(header, numbers.tobytes()[:cut], text=None if text is None else bytes(text))
+
+
+def at(tree, path):
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def test_mutated_files_are_read_and_used_or_refused(tmp_path):
+    """Whatever a stranger did to a file, loading it is a FileFormatError or a density that answers and draws."""
+    rng = np.random.default_rng(5)
+    golden = [(GOLDEN / "version-1.jw").read_bytes()]
+    mixed_density().save(tmp_path / "mixed.jw")
+    sources = [parts(data) for data in [*golden, (tmp_path / "mixed.jw").read_bytes()]]
+    path, n_read = tmp_path / "mutated.jw", 0
+    for trial in range(400):
+        path.write_bytes(mutated(rng, *sources[trial % 2]))
+        try:
+            density = JointDensity.load(path)
+        except FileFormatError as error:
+            assert str(path) in str(error)  # noqa: PT017  # either outcome is right
+            assert len(str(error)) < 1000 + len(str(path))  # noqa: PT017
+            continue
+        n_read += 1
+        rows = density.mixture.sample(20, np.random.default_rng(trial))
+        assert np.isfinite(rows).all()
+        assert not np.isnan(density.mixture.logpdf(rows)).any()
+        cdf = density.mixture.cdf(rows)
+        assert ((cdf >= 0) & (cdf <= 1)).all()
+        density.save(tmp_path / "again.jw")
+        assert jointwise.load(tmp_path / "again.jw").schema == density.schema
+    assert 20 < n_read < 200
+
+
+# ---- memory ------------------------------------------------------------------------------------------------
+
+
+def peak_of_loading(path):
+    """Megabytes that a process of its own takes at most to read a file, beyond what it takes without."""
+    code = """
+import resource, sys
+from jointwise.exceptions import FileFormatError
+from jointwise.joint import JointDensity
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    JointDensity.load(sys.argv[1])
+except FileFormatError:
+    pass
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / (2**20 if sys.platform == "darwin" else 2**10))
+"""
+    return float(subprocess.run([sys.executable, "-c", code, path], check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no getrusage")
+@pytest.mark.parametrize(
+    ("key", "unit"),
+    [("arrays", "[]"), ("content", "[[]]"), ("content", '{"a":0}'), ("content", '"ab"'), ("content", "[" * 3000)],
+)
+def test_a_long_header_takes_little_memory(tmp_path, key, unit):
+    """A header of 5.6 million empty arrays took 1.9 GB before it was refused."""
+    n = (serialization.MAX_JSON - 100) // (len(unit) + 1)
+    header = {"arrays": "[]", "content": "{}"} | {key: "[" + ",".join([unit] * n) + "]"}
+    text = "{" + ",".join(f'"{name}":{value}' for name, value in header.items()) + "}"
+    payload = bytes(8 * n) if key == "arrays" else b""
+    (tmp_path / "long.jw").write_bytes(rebuilt(None, payload, text=text.encode()))
+    assert peak_of_loading(tmp_path / "long.jw") < 400 + len(payload) / 2**20
+
+
+def test_more_arrays_than_numbers_are_refused_before_they_are_made(tmp_path):
+    data = rebuilt({"arrays": [[]] * 1000, "content": {}}, bytes(8 * 999))
+    assert "longer than the file" in refused(tmp_path / "many.jw", data)
+
+
+@pytest.mark.parametrize("limit", ["MAX_BRANCHES", "MAX_DEPTH"])
+def test_a_text_with_too_much_in_it_is_not_parsed(tmp_path, good, monkeypatch, limit):
+    monkeypatch.setattr(serialization, limit, 5)
+    monkeypatch.setattr(serialization.json, "loads", None)
+    assert "lists and objects" in refused(tmp_path / "branches.jw", good)
+
+
+def test_a_density_with_too_many_parts_is_refused_before_writing(tmp_path, monkeypatch):
+    monkeypatch.setattr(serialization, "MAX_BRANCHES", 5)
+    with pytest.raises(InputError, match="too many variables"):
+        mixed_density().save(tmp_path / "density.jw")
+    assert not list(tmp_path.iterdir())
+
+
+TREES = st.recursive(
+    st.none() | st.integers(-9, 9) | st.text('[]{}"\\ab'),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('[]{}"\\ab', max_size=4), inner, max_size=4),
+)
+
+
+def twin_of_branches(tree):
+    """Number of lists and dicts of a parsed tree, and their depth."""
+    if not isinstance(tree, dict | list):
+        return 0, 0
+    inner = [twin_of_branches(child) for child in (tree.values() if isinstance(tree, dict) else tree)]
+    return 1 + sum(n for n, _ in inner), 1 + max((depth for _, depth in inner), default=0)
+
+
+@given(TREES, st.sampled_from([None, 1]))
+def test_lists_and_objects_are_counted_without_parsing(tree, indent):
+    assert serialization.branches(json.dumps(tree, indent=indent).encode()) == twin_of_branches(tree)
 
 
 def test_a_file_beyond_the_limit_is_not_read(tmp_path, good, monkeypatch):

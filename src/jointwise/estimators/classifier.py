@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from jointwise._checks import unknown_name
+from jointwise._checks import shown, unknown_name
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.axes import Axis, DiscreteAxis, encode_rows
 from jointwise.checkpoint import Checkpoint
@@ -344,8 +344,9 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         target = marginals.schema.variables[-1]
         if target.categories is None or len(marginals.schema) < 2:
             raise InputError(
-                f"The last variable must be the class, a categorical one after at least one feature; {target.name!r} "
-                f"is {target.kind}, of {len(marginals.schema)} in all. Use `marginals.select` to put the class last."
+                f"The last variable must be the class, a categorical one after at least one feature; "
+                f"{shown(target.name)} is {target.kind}, of {len(marginals.schema)} in all. Use `marginals.select` to "
+                "put the class last."
             )
         super().fit_marginals(marginals)
         self.classes_ = np.array(target.categories)
@@ -394,4 +395,4 @@ def _plain(classes: AnyArray) -> tuple[Any, ...]:
 
 
 def _dtype(classes: AnyArray) -> str:
-    return {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}.get(classes.dtype.kind, "string")
+    return {bool: "bool", int: "int64", float: "float64"}.get(type(classes[:1].tolist()[0]), "string")

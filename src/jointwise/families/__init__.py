@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from jointwise._checks import listed, shown
 from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.families.base import Family
 from jointwise.families.bounded import Beta, Uniform
@@ -75,24 +76,38 @@ FAMILIES: dict[str, type[Family]] = {
 }
 
 
+# Families within families that a plain form may have. Three is the most that there is a use for: a lattice of a
+# truncated family.
+DEEPEST = 8
+
+
 def family_from_dict(data: Mapping[str, Any]) -> Family:
     """Build a family from the form :meth:`Family.to_dict` gives, with every parameter checked.
+
+    Raises InputError for what is no such form, UnknownNameError for a name that no family has, and
+    ImpossibleEventError for a truncation that leaves nothing.
 
     >>> family_from_dict({"family": "laplace", "loc": [0.0, 1.0], "scale": 2.0})
     Laplace(loc=array([0., 1.]), scale=array([2., 2.]))
     """
+    return _family(data, 1)
+
+
+def _family(data: Any, depth: int) -> Family:
+    if depth > DEEPEST:
+        raise InputError(f"Families must not be nested more than {DEEPEST} deep.")
     if not isinstance(data, Mapping):
-        raise InputError(f"A family must be given as a mapping with the key 'family', got {data!r}.")
+        raise InputError(f"A family must be given as a mapping with the key 'family', got {shown(data)}.")
     name = data.get("family")
-    if name not in FAMILIES:
-        raise UnknownNameError(f"There is no family {name!r}; there are: {', '.join(FAMILIES)}.")
+    if not isinstance(name, str) or name not in FAMILIES:
+        raise UnknownNameError(f"There is no family {shown(name)}; there are: {', '.join(FAMILIES)}.")
     family = FAMILIES[name]
     parameters = {key: value for key, value in data.items() if key != "family"}
     known = family.parameter_names()
     required = {key for key in known if not hasattr(family, key)}  # a default is an attribute of the class
     if not required <= set(parameters) <= set(known):
-        given = ", ".join(map(str, parameters)) or "none"
+        given = listed(parameters) or "none"
         raise InputError(f"The family {name} takes the parameters {', '.join(known)}, got {given}.")
     if "base" in parameters:
-        parameters["base"] = family_from_dict(parameters["base"])
+        parameters["base"] = _family(parameters["base"], depth + 1)
     return family(**parameters)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise.exceptions import ImpossibleEventError, InputError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 # Below this ratio of an interval's mass to the smaller tail it is taken from, a difference of cdf values has
 # lost half its digits, while the density is constant over the interval to the same accuracy.
 _NARROW = 1e-8
+# A draw beyond the largest number is taken to be it.
+_LARGEST = np.finfo(float).max
 
 
 class Family(ABC):
@@ -90,11 +93,11 @@ class Family(ABC):
         from_below = self._at(self._cdf, high, 0.0, 1.0) - below
         from_above = above - self._at(self._sf, high, 1.0, 0.0)
         mass = np.maximum(np.where(below > 0.5, from_above, from_below), 0.0)
-        narrow = mass < _NARROW * np.minimum(below, above)
+        width = np.maximum(high - low, 0.0)
+        narrow = (mass < _NARROW * np.minimum(below, above)) & (width < np.inf)
         if self.is_discrete or not narrow.any():
             return mass
-        width = np.maximum(high - low, 0.0)
-        return np.where(narrow, width * np.exp(self._logpdf(low + 0.5 * width)), mass)
+        return np.where(narrow, _times_density(width, self._logpdf(low + 0.5 * width)), mass)
 
     # ---- densities and probabilities ---------------------------------------------------------------------
 
@@ -145,11 +148,11 @@ class Family(ABC):
         """Draw once from each of the named ``atoms``, an integer array of shape (n,); shape (n,)."""
         atoms = np.asarray(atoms, dtype=np.int64)
         if atoms.ndim != 1 or (atoms.size and not (atoms.min() >= 0 and atoms.max() < self.n_atoms)):
-            raise InputError(f"atoms must be a 1-D array of numbers from 0 to {self.n_atoms - 1}, got {atoms!r}.")
+            raise InputError(f"atoms must be a 1-D array of numbers from 0 to {self.n_atoms - 1}, got {shown(atoms)}.")
         if not atoms.size:
             return np.empty(0)
-        with np.errstate(all="ignore"):  # a draw beyond the largest number is infinite
-            return self._sample(atoms, rng)
+        with np.errstate(all="ignore"):  # a draw beyond the largest number is cut to it
+            return np.clip(self._sample(atoms, rng), -_LARGEST, _LARGEST)
 
     def mean(self) -> FloatArray:
         """Mean of each atom, NaN where it has none; shape (L,)."""
@@ -219,6 +222,12 @@ class Family(ABC):
 
 def _points(x: ArrayLike) -> FloatArray:
     return np.asarray(x, dtype=float)[..., None]
+
+
+def _times_density(width: FloatArray, logpdf: FloatArray) -> FloatArray:
+    """Return width * exp(logpdf), also where the density itself is beyond the largest number."""
+    density = np.exp(logpdf)
+    return np.where(np.isfinite(density), width * density, np.minimum(np.exp(np.log(width) + logpdf), 1.0))
 
 
 def _probabilities(q: ArrayLike) -> FloatArray:

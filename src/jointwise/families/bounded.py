@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,8 +18,29 @@ if TYPE_CHECKING:
 _SMALLEST = np.finfo(float).tiny
 
 
+class Bounded(ParametricFamily):
+    """Atoms on [low, high], whose length must be a number too."""
+
+    low: FloatArray
+    high: FloatArray
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(self.low < self.high, "low", "below high")
+        with np.errstate(over="ignore"):  # that is what is looked for
+            self._require(np.isfinite(self._width), "high", "less than the largest number above low")
+
+    @property
+    def _width(self) -> FloatArray:
+        return self.high - self.low
+
+    def support(self) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of each atom."""
+        return self.low.copy(), self.high.copy()
+
+
 @dataclass(frozen=True, eq=False)
-class Uniform(ParametricFamily):
+class Uniform(Bounded):
     r"""Uniform atoms, :math:`f(x) = 1/(b - a)` for :math:`a \le x \le b`.
 
     Support: :math:`[a, b]`. Mean :math:`(a + b)/2`, variance :math:`(b - a)^2/12`.
@@ -26,7 +48,7 @@ class Uniform(ParametricFamily):
     Parameters
     ----------
     low, high : float or array of shape (L,)
-        Ends :math:`a < b`.
+        Ends :math:`a < b`, at a finite distance.
 
     Examples
     --------
@@ -39,29 +61,21 @@ class Uniform(ParametricFamily):
     low: FloatArray
     high: FloatArray
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.low < self.high, "low", "below high")
-
-    def support(self) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of each atom."""
-        return self.low.copy(), self.high.copy()
-
     def _logpdf(self, x: FloatArray) -> FloatArray:
         inside = (self.low <= x) & (x <= self.high)
-        return np.where(inside, -np.log(self.high - self.low), -np.inf)
+        return np.where(inside, -np.log(self._width), -np.inf)
 
     def _cdf(self, x: FloatArray) -> FloatArray:
-        return np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
+        return np.clip((x - self.low) / self._width, 0.0, 1.0)
 
     def _sf(self, x: FloatArray) -> FloatArray:
-        return np.clip((self.high - x) / (self.high - self.low), 0.0, 1.0)
+        return np.clip((self.high - x) / self._width, 0.0, 1.0)
 
     def _ppf(self, q: FloatArray) -> FloatArray:
-        return self.low + q * (self.high - self.low)
+        return self.low + q * self._width
 
     def _isf(self, q: FloatArray) -> FloatArray:
-        return self.high - q * (self.high - self.low)
+        return self.high - q * self._width
 
     def _sample(self, atoms: IntArray, rng: np.random.Generator) -> FloatArray:
         return rng.uniform(self.low[atoms], self.high[atoms])
@@ -70,7 +84,7 @@ class Uniform(ParametricFamily):
         return 0.5 * self.low + 0.5 * self.high
 
     def _var(self) -> FloatArray:
-        return (self.high - self.low) ** 2 / 12
+        return self._width**2 / 12
 
     def _mode(self) -> FloatArray:
         return self._mean()  # every point of the support is one
@@ -80,7 +94,7 @@ class Uniform(ParametricFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class Beta(ParametricFamily):
+class Beta(Bounded):
     r"""Beta atoms, :math:`f(x) = u^{a-1}(1 - u)^{b-1} / (w B(a, b))`.
 
     Here :math:`w = high - low` and :math:`u = (x - low)/w`. Support: [low, high]. Mean
@@ -91,9 +105,9 @@ class Beta(ParametricFamily):
     Parameters
     ----------
     a, b : float or array of shape (L,)
-        Shapes above zero.
+        Shapes, from 1e-6 to 1e9.
     low, high : float or array of shape (L,), default 0 and 1
-        Ends of the support.
+        Ends of the support, at a finite distance.
 
     Examples
     --------
@@ -104,22 +118,11 @@ class Beta(ParametricFamily):
 
     name: ClassVar[str] = "beta"
     _positive: ClassVar[tuple[str, ...]] = ("a", "b")
+    _bounds: ClassVar[Mapping[str, tuple[float, float]]] = {"a": (1e-6, 1e9), "b": (1e-6, 1e9)}
     a: FloatArray
     b: FloatArray
     low: FloatArray = 0.0  # type: ignore[assignment]  # broadcast in construction
     high: FloatArray = 1.0  # type: ignore[assignment]  # broadcast in construction
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require(self.low < self.high, "low", "below high")
-
-    @property
-    def _width(self) -> FloatArray:
-        return self.high - self.low
-
-    def support(self) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of each atom."""
-        return self.low.copy(), self.high.copy()
 
     def _from_low(self, x: FloatArray) -> FloatArray:
         return np.clip((x - self.low) / self._width, 0.0, 1.0)

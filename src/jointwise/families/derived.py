@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from jointwise._checks import cause, shown
 from jointwise._numerics import integrate
 from jointwise.exceptions import ImpossibleEventError, InputError
 from jointwise.families.base import Family
@@ -36,7 +37,8 @@ class Truncated(Family):
     Parameters
     ----------
     base : Family
-        Continuous atoms, each with mass in the interval (above 1e-300 for full accuracy).
+        Continuous atoms, each with mass in the interval (above 1e-300 for full accuracy). Those of another
+        truncated family are taken from its base, conditional on both intervals.
     low, high : float
         Ends of the interval, infinite ones allowed.
 
@@ -55,8 +57,15 @@ class Truncated(Family):
 
     def __post_init__(self) -> None:
         _refuse_discrete(self.base, self.name)
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
+        try:
+            low, high = float(self.low), float(self.high)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"The parameters low and high of truncated must be numbers: {cause(error)}.") from error
+        if isinstance(self.base, Truncated):  # conditional on both; nested, each level would double the work
+            low, high = max(low, self.base.low), min(high, self.base.high)
+            object.__setattr__(self, "base", self.base.base)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
         if not self.low < self.high:
             raise InputError(f"The parameter low of truncated must be below high, got {self.low} and {self.high}.")
         if not (self._total > 0).all():
@@ -300,7 +309,7 @@ class Lattice(Family):
 
 def _refuse_discrete(base: Family, name: str) -> None:
     if not isinstance(base, Family) or base.is_discrete:
-        raise InputError(f"The base of {name} must be a continuous family, got {base!r}.")
+        raise InputError(f"The base of {name} must be a continuous family, got {shown(base)}.")
 
 
 def _partial_moments(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -218,7 +219,7 @@ class StudentT(LocationScale):
     Parameters
     ----------
     df : float or array of shape (L,)
-        Degrees of freedom :math:`\nu > 0`.
+        Degrees of freedom :math:`\nu`, from 0.1 (below, most draws would be beyond the largest number) to 1e12.
     loc, scale : float or array of shape (L,)
         Location :math:`\mu` and scale :math:`\sigma > 0`.
 
@@ -230,6 +231,7 @@ class StudentT(LocationScale):
 
     name: ClassVar[str] = "student_t"
     _positive: ClassVar[tuple[str, ...]] = ("df", "scale")
+    _bounds: ClassVar[Mapping[str, tuple[float, float]]] = {"df": (0.1, 1e12)}
     df: FloatArray
     loc: FloatArray
     scale: FloatArray
@@ -278,7 +280,7 @@ class GeneralizedGaussian(LocationScale):
     Parameters
     ----------
     shape : float or array of shape (L,)
-        Exponent :math:`\beta > 0`.
+        Exponent :math:`\beta`, from 0.05 to 1e6.
     loc, scale : float or array of shape (L,)
         Location :math:`\mu` and scale :math:`\alpha > 0`.
 
@@ -290,6 +292,7 @@ class GeneralizedGaussian(LocationScale):
 
     name: ClassVar[str] = "generalized_gaussian"
     _positive: ClassVar[tuple[str, ...]] = ("shape", "scale")
+    _bounds: ClassVar[Mapping[str, tuple[float, float]]] = {"shape": (0.05, 1e6)}
     shape: FloatArray
     loc: FloatArray
     scale: FloatArray

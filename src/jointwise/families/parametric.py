@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from jointwise._checks import cause
 from jointwise.exceptions import InputError
 from jointwise.families.base import Family
 from jointwise.families.derived import Truncated
@@ -21,6 +23,8 @@ class ParametricFamily(Family):
 
     _positive: ClassVar[tuple[str, ...]] = ()
     """Parameters that must be above zero."""
+    _bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Smallest and largest values of parameters beyond which float64 cannot follow the formulas."""
 
     def __post_init__(self) -> None:
         names = self.parameter_names()
@@ -28,8 +32,8 @@ class ParametricFamily(Family):
         try:
             given = [np.asarray(getattr(self, name), dtype=float) for name in names]
             arrays = np.broadcast_arrays(*given, np.zeros(1))[:-1]
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{expected}: {error}.") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{expected}: {cause(error)}.") from error
         if arrays[0].ndim != 1 or arrays[0].size == 0:
             raise InputError(f"{expected}, at least one; got shape {arrays[0].shape}.")
         for name, array in zip(names, arrays, strict=True):
@@ -39,6 +43,9 @@ class ParametricFamily(Family):
             self._require(np.isfinite(value), name, "finite")
         for name in self._positive:
             self._require(getattr(self, name) > 0, name, "positive")
+        for name, (low, high) in self._bounds.items():
+            value = getattr(self, name)
+            self._require((low <= value) & (value <= high), name, f"from {low:g} to {high:g}")
 
     def _require(self, valid: BoolArray, name: str, expected: str) -> None:
         if not valid.all():

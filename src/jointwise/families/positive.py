@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -109,7 +110,7 @@ class Gamma(ParametricFamily):
     Parameters
     ----------
     shape : float or array of shape (L,)
-        Shape :math:`k > 0`.
+        Shape :math:`k`, from 1e-6 to 1e9.
     scale : float or array of shape (L,)
         Scale :math:`\theta > 0`.
     origin : float or array of shape (L,), default 0
@@ -124,6 +125,7 @@ class Gamma(ParametricFamily):
 
     name: ClassVar[str] = "gamma"
     _positive: ClassVar[tuple[str, ...]] = ("shape", "scale")
+    _bounds: ClassVar[Mapping[str, tuple[float, float]]] = {"shape": (1e-6, 1e9)}
     shape: FloatArray
     scale: FloatArray
     origin: FloatArray = 0.0  # type: ignore[assignment]  # broadcast in construction
@@ -178,9 +180,9 @@ class LogNormal(ParametricFamily):
     Parameters
     ----------
     log_mean : float or array of shape (L,)
-        Mean :math:`m` of the logarithm of the distance from the origin.
+        Mean :math:`m` of the logarithm of the distance from the origin, from -1000 to 1000.
     log_std : float or array of shape (L,)
-        Standard deviation :math:`s > 0` of that logarithm.
+        Standard deviation :math:`s` of that logarithm, from 1e-12 to 1000.
     origin : float or array of shape (L,), default 0
         Lower end :math:`o` of the support.
 
@@ -192,6 +194,7 @@ class LogNormal(ParametricFamily):
 
     name: ClassVar[str] = "log_normal"
     _positive: ClassVar[tuple[str, ...]] = ("log_std",)
+    _bounds: ClassVar[Mapping[str, tuple[float, float]]] = {"log_mean": (-1e3, 1e3), "log_std": (1e-12, 1e3)}
     log_mean: FloatArray
     log_std: FloatArray
     origin: FloatArray = 0.0  # type: ignore[assignment]  # broadcast in construction

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise._checks import check_integer, listed
+from jointwise._checks import LONGEST, check_integer, listed, shown
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
@@ -126,7 +126,8 @@ class JointDensity:
             mixture = self.mixture.condition(regions)
         except ImpossibleEventError:
             raise ImpossibleEventError(
-                f"The event {dict(event)!r} has probability zero under this density, so it cannot be conditioned on."
+                f"The event {shown(dict(event))} has probability zero under this density, so it cannot be "
+                "conditioned on."
             ) from None
         rest = [v.name for n, v in enumerate(self.schema) if n not in gone]
         return JointDensity(self.schema.select(rest), mixture)
@@ -168,10 +169,12 @@ class JointDensity:
         n = self.schema.index(name)
         variable = self.schema.variables[n]
         if variable.kind is Kind.CATEGORICAL and not variable.ordered:
-            raise InputError(f"{name!r} has categories without an order, so it has no quantiles; see predict_proba.")
+            raise InputError(
+                f"{shown(name)} has categories without an order, so it has no quantiles; see predict_proba."
+            )
         level = np.asarray(q, dtype=float)
         if not ((level >= 0) & (level <= 1)).all():
-            raise InputError(f"q must lie between 0 and 1, got {q!r}.")
+            raise InputError(f"q must lie between 0 and 1, got {shown(q)}.")
         values = events.rounded_quantiles(variable, moments.quantiles(self.mixture, n, level))
         return _plain(variable, float(values)) if level.ndim == 0 else _native(variable, values)
 
@@ -192,7 +195,7 @@ class JointDensity:
         """Nats that one variable, or group of variables, tells of another; groups of several are sampled."""
         left, right = (self._positions(group) for group in (a, b))
         if set(left) & set(right):
-            raise InputError(f"The two sides must not share a variable, got {a!r} and {b!r}.")
+            raise InputError(f"The two sides must not share a variable, got {shown(a)} and {shown(b)}.")
         n_samples = check_integer("n_samples", n_samples, 2)
         return information.mutual_information(self.mixture, left, right, np.random.default_rng(rng), n_samples)
 
@@ -215,7 +218,7 @@ class JointDensity:
         categories = self.schema.variables[n].categories
         if categories is None:
             raise InputError(
-                f"predict_proba needs a categorical target and {target!r} is {self.schema.variables[n].kind}; "
+                f"predict_proba needs a categorical target and {shown(target)} is {self.schema.variables[n].kind}; "
                 "use condition(...).probability for intervals, or predict."
             )
         X = encode(read_table(_one_row(x)), self.schema, absent="missing")
@@ -263,8 +266,8 @@ class JointDensity:
     # ---- helpers -----------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        shown = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
-        return f"JointDensity({len(self.names)} variables: {shown}; {self.n_components} components)"
+        some = ", ".join(name[:LONGEST] for name in self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+        return f"JointDensity({len(self.names)} variables: {some}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
         # a warning names the line that asked for the answer
@@ -278,14 +281,16 @@ class JointDensity:
 
     def _regions(self, event: Mapping[str, Any]) -> dict[int, Region]:
         if not isinstance(event, Mapping):
-            raise InputError(f'An event is written {{"name": value, ...}}, got {event!r}.')
+            raise InputError(f'An event is written {{"name": value, ...}}, got {shown(event)}.')
         return {self.schema.index(name): parse_region(self.schema[name], given) for name, given in event.items()}
 
     def _positions(self, group: str | Sequence[str]) -> list[int]:
         names = [group] if isinstance(group, str) else list(group)
         positions = [self.schema.index(name) for name in names]
         if not names or len(set(names)) < len(names):
-            raise InputError(f"Name at least one variable, each once, got {group!r}; there are: {listed(self.names)}.")
+            raise InputError(
+                f"Name at least one variable, each once, got {shown(group)}; there are: {listed(self.names)}."
+            )
         return positions
 
 
@@ -320,13 +325,13 @@ def _check_atoms(variable: Variable, dictionary: Dictionary) -> None:
     if variable.categories is not None:
         if len(codes) < len(dictionary.families) or max(c.max() for c in codes) >= len(variable.categories):
             raise InputError(
-                f"{variable.name!r} is categorical: its atoms must be Category with codes below "
+                f"{shown(variable.name)} is categorical: its atoms must be Category with codes below "
                 f"{len(variable.categories)}, got {dictionary!r}."
             )
         return
     fractional = dictionary.is_continuous or (dictionary.spikes != np.round(dictionary.spikes)).any()
     if codes or (variable.kind is Kind.INTEGER and fractional):
         raise InputError(
-            f"{variable.name!r} is {variable.kind}: its atoms cannot be {dictionary!r}. "
+            f"{shown(variable.name)} is {variable.kind}: its atoms cannot be {dictionary!r}. "
             "Integers take point masses at integers or Lattice(...) of a continuous family."
         )

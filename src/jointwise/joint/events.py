@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.variables import Kind, Schema, Variable
@@ -59,7 +60,7 @@ def parse_region(variable: Variable, given: Any) -> Region:
         return _interval(variable, given)
     if isinstance(given, AbstractSet):
         if not given:
-            raise InputError(f"The set of values for {variable.name!r} is empty: name at least one value.")
+            raise InputError(f"The set of values for {shown(variable.name)} is empty: name at least one value.")
         # a date and its text are two members of the set but one value
         return Values(tuple(sorted({_encode(variable, value) for value in given})), variable.step / 2)
     return Point(_encode(variable, given), variable.step / 2)
@@ -68,18 +69,20 @@ def parse_region(variable: Variable, given: Any) -> Region:
 def _interval(variable: Variable, given: tuple[Any, ...]) -> Interval:
     if len(given) != 2:
         raise InputError(
-            f"An interval for {variable.name!r} is written (low, high) with None for an open end, got {given!r}. "
-            "For several values use a set."
+            f"An interval for {shown(variable.name)} is written (low, high) with None for an open end, got "
+            f"{shown(given)}. For several values use a set."
         )
     if variable.kind is Kind.CATEGORICAL and not variable.ordered:
         raise InputError(
-            f"{variable.name!r} has categories without an order, so {given!r} is not an interval; "
-            "use a set of categories, such as {" + ", ".join(repr(c) for c in given if c is not None) + "}."
+            f"{shown(variable.name)} has categories without an order, so {shown(given)} is not an interval; "
+            "use a set of categories, such as {" + ", ".join(shown(c) for c in given if c is not None) + "}."
         )
     low = -np.inf if given[0] is None else _encode(variable, given[0])
     high = np.inf if given[1] is None else _encode(variable, given[1])
     if low > high:
-        raise InputError(f"The interval {given!r} for {variable.name!r} is empty: its ends are the wrong way round.")
+        raise InputError(
+            f"The interval {shown(given)} for {shown(variable.name)} is empty: its ends are the wrong way round."
+        )
     return rounded(variable, Interval(low, high))
 
 
@@ -121,6 +124,7 @@ def _encode(variable: Variable, value: Any) -> float:
     encoded = variable.encode_value(value)
     if np.isnan(encoded):
         raise InputError(
-            f"The value for {variable.name!r} is missing ({value!r}). Leave the variable out to say nothing about it."
+            f"The value for {shown(variable.name)} is missing ({shown(value)}). Leave the variable out to say nothing "
+            "about it."
         )
     return encoded

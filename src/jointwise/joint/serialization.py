@@ -10,8 +10,9 @@ Layout, all numbers little-endian::
     float64       the arrays one after the other, in C order
     32 bytes      SHA-256 of all that comes before
 
-A file is read only if its length is what the header promises, so a few hostile bytes cannot ask for much memory, and
-is written beside its place and moved there in one step, so that a reader never meets half a file.
+A file is read only if its length is what the header promises and its JSON text has a bounded number of lists and
+objects, so a few hostile bytes cannot ask for much memory; and it is written beside its place and moved there in one
+step, so that a reader never meets half a file.
 """
 
 from __future__ import annotations
@@ -25,24 +26,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
-from reprlib import repr as short
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from jointwise._checks import MALFORMED, cause, shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import FileFormatError, InputError
 
 MAGIC = b"JOINTWISE\n"
 # Far above any density of use (100 million numbers), far below what would hurt.
 MAX_BYTES = 1 << 30
-# The JSON text holds names and categories only; parsed it may take twenty times its length.
+# The JSON text holds names and categories only; parsed, those take up to fifteen times their length.
 MAX_JSON = 1 << 24
+# A list or object takes up to two hundred bytes, and three of text; a variable with its atoms has about fifty.
+MAX_BRANCHES = 1 << 19
+MAX_DEPTH = 64
+_MARKS = bytes.maketrans(b"{}", b"[]")
 _PREFIX = struct.Struct("<10sIQ")
 _DIGEST = 32
-
-# What building something from a tree of the wrong make may raise.
-MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 
 T = TypeVar("T")
 
@@ -73,6 +75,8 @@ CLASSES = "classes"
 def write(path: Path, content: dict[str, Any], form: Form = DENSITY) -> None:
     """Write ``content``, a tree of dicts, lists, plain values and float arrays, to ``path`` in one step."""
     header, data = _encoded(content)
+    if branches(header)[0] > MAX_BRANCHES:
+        raise InputError(f"The {form.name} has too many variables and atoms to be written to a file.")
     body = b"".join([_PREFIX.pack(form.magic, form.version, len(header)), header, *data])
     if len(header) > MAX_JSON or len(body) + _DIGEST > MAX_BYTES:
         raise InputError(
@@ -105,16 +109,16 @@ def read(path: Path, build: Callable[[dict[str, Any]], T], form: Form = DENSITY)
     body = _verified_body(path, form)
     try:
         start = _PREFIX.size + _json_length(body)
-        header = json.loads(body[_PREFIX.size : start].decode())
+        header = _parsed(bytes(body[_PREFIX.size : start]))
         if not isinstance(header, dict) or set(header) != {"arrays", "content"}:
             raise FileFormatError("its JSON text must hold arrays and content")
-        arrays = enumerate(_read_arrays(header["arrays"], memoryview(body)[start:]))
+        arrays = enumerate(_read_arrays(header["arrays"], body[start:]))
         content = _put_arrays(header["content"], arrays)
         if next(arrays, None) is not None:
             raise FileFormatError("it has an array without a place")
         return build(content)
     except MALFORMED as error:
-        raise FileFormatError(f"{path} is not a valid jointwise {form.name}: {str(error).rstrip('.')}.") from error
+        raise FileFormatError(f"{path} is not a valid jointwise {form.name}: {cause(error)}.") from error
 
 
 def without_classes(content: Any) -> Any:
@@ -122,7 +126,7 @@ def without_classes(content: Any) -> Any:
     return {key: part for key, part in content.items() if key != CLASSES} if isinstance(content, dict) else content
 
 
-def _verified_body(path: Path, form: Form) -> bytes:
+def _verified_body(path: Path, form: Form) -> memoryview:
     """Return the file without its digest, its magic, version, size and digest checked, in that order."""
     with path.open("rb") as file:
         data = file.read(_PREFIX.size)
@@ -138,17 +142,47 @@ def _verified_body(path: Path, form: Form) -> bytes:
         if size > MAX_BYTES:
             raise FileFormatError(f"{path} has {size:,} bytes; a jointwise {form.name} has at most {MAX_BYTES:,}.")
         data += file.read(max(size - len(data), 0))
-    body, digest = data[:-_DIGEST], data[-_DIGEST:]
-    if hashlib.sha256(body).digest() != digest:
+    body = memoryview(data)[:-_DIGEST]
+    if hashlib.sha256(body).digest() != data[-_DIGEST:]:
         raise FileFormatError(f"{path} is damaged or cut short: its checksum does not fit. Write it again.")
     return body
 
 
-def _json_length(body: bytes) -> int:
+def _json_length(body: memoryview) -> int:
     length: int = _PREFIX.unpack_from(body)[2]
     if length > min(MAX_JSON, len(body) - _PREFIX.size):
         raise FileFormatError(f"its JSON text cannot have {length:,} bytes")
     return length
+
+
+def _parsed(text: bytes) -> Any:
+    """Parse JSON whose lists and objects are counted before any is made."""
+    n_branches, depth = branches(text)
+    if n_branches > MAX_BRANCHES or depth > MAX_DEPTH:
+        raise FileFormatError(
+            f"its JSON text has {n_branches:,} lists and objects, {depth} deep; it may have {MAX_BRANCHES:,}, "
+            f"{MAX_DEPTH} deep"
+        )
+    return json.loads(text.decode(), parse_constant=_refuse_constant)
+
+
+def branches(text: bytes) -> tuple[int, int]:
+    """Count the lists and objects of a JSON text, and how deep they lie in each other, without parsing it.
+
+    >>> branches(b'{"a": [[], "[["]}')
+    (3, 3)
+    """
+    # without escapes each quote begins or ends a string; what is no JSON ends the parser where this goes wrong
+    marks = np.frombuffer(text.replace(rb"\\", b"").replace(rb"\"", b"").translate(_MARKS), np.uint8)
+    outside = ~np.logical_xor.accumulate(marks == ord('"'))
+    marks = marks[outside & ((marks == ord("[")) | (marks == ord("]")))]
+    opened = marks == ord("[")
+    depth = np.cumsum(2 * opened.astype(np.int8) - 1, dtype=np.int32)
+    return int(opened.sum()), int(depth.max(initial=0))
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise FileFormatError(f"its JSON text has {name}, which is no number of JSON")
 
 
 def _pull_arrays(node: Any, arrays: list[FloatArray]) -> Any:
@@ -168,19 +202,23 @@ def _put_arrays(node: Any, arrays: Iterator[tuple[int, FloatArray]]) -> Any:
         if set(node) == {"$array"}:
             position, array = next(arrays, (None, None))
             if array is None or node["$array"] != position:
-                raise FileFormatError(f"it names array {node['$array']!r} out of turn")
+                raise FileFormatError(f"it names array {shown(node['$array'])} out of turn")
             return array
-        return {key: _put_arrays(value, arrays) for key, value in node.items()}
-    if isinstance(node, list):
-        return [_put_arrays(value, arrays) for value in node]
+        for key, value in node.items():  # in place, so that there is one tree and not two
+            node[key] = _put_arrays(value, arrays)
+    elif isinstance(node, list):
+        for place, value in enumerate(node):
+            node[place] = _put_arrays(value, arrays)
     return node
 
 
 def _read_arrays(shapes: Any, payload: memoryview) -> list[FloatArray]:
+    if not isinstance(shapes, list) or 8 * len(shapes) > len(payload):  # an array has at least one number
+        raise FileFormatError("its arrays are longer than the file")
     arrays, at = [], 0
     for shape in shapes:
         if len(shape) > 2 or not all(type(side) is int and side > 0 for side in shape):
-            raise FileFormatError(f"an array cannot have the shape {short(shape)}")
+            raise FileFormatError(f"an array cannot have the shape {shown(shape)}")
         size = 8 * prod(shape)
         if at + size > len(payload):
             raise FileFormatError("its arrays are longer than the file")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from jointwise._checks import check_weights, listed, read_only
+from jointwise._checks import check_weights, listed, read_only, reading, shown
 from jointwise.axes import Axis
 from jointwise.engines import pair_counts
 from jointwise.exceptions import FileFormatError, InputError
@@ -157,22 +157,20 @@ class PairwiseMarginals:
         }
 
     @classmethod
+    @reading("pairwise marginals as written by `PairwiseMarginals.to_dict`")
     def from_dict(cls, fields: Mapping[str, Any]) -> PairwiseMarginals:
-        """Read what `to_dict` wrote, and check it."""
+        """Read what `to_dict` wrote, and check it; FileFormatError where it is something else."""
         if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
             raise FileFormatError(f"Pairwise marginals are a mapping with 'format': {FORMAT!r}.")
         if fields.get("version") != VERSION:
             raise FileFormatError(
-                f"These pairwise marginals are of version {fields.get('version')!r}; this package reads "
+                f"These pairwise marginals are of version {shown(fields.get('version'))}; this package reads "
                 f"version {VERSION}."
             )
-        try:
-            schema = Schema.from_dict(fields["schema"])
-            axes = tuple(Axis.from_dict(axis) for axis in fields["axes"])
-            marginals = cls(schema, axes, np.array(fields["counts"]), float(fields["n_rows"]))
-            _check_counts(marginals.counts, marginals.n_rows)
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"Pairwise marginals could not be read: {error}") from error
+        schema = Schema.from_dict(fields["schema"])
+        axes = tuple(Axis.from_dict(axis) for axis in fields["axes"])
+        marginals = cls(schema, axes, np.array(fields["counts"]), float(fields["n_rows"]))
+        _check_counts(marginals.counts, marginals.n_rows)
         return marginals
 
     def __repr__(self) -> str:
@@ -225,7 +223,7 @@ def _check_memory(schema: Schema, axes: Sequence[Axis]) -> None:
     n_bins = sum(axis.n_bins for axis in axes)
     if 8 * n_bins**2 > MEMORY_LIMIT:
         widest = sorted(zip(axes, schema.names, strict=True), key=lambda pair: -pair[0].n_bins)[:3]
-        named = ", ".join(f"{name!r} ({axis.n_bins} bins)" for axis, name in widest)
+        named = ", ".join(f"{shown(name)} ({axis.n_bins} bins)" for axis, name in widest)
         raise InputError(
             f"Counts of all pairs of {n_bins} bins would take {8 * n_bins**2 / 2**30:.1f} GiB. Most bins: "
             f"{named}. Drop such columns, merge rare categories, or use fewer bins."

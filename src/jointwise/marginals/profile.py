@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import check_choice, check_integer, check_real, check_weights, listed, unknown_name
+from jointwise._checks import check_choice, check_integer, check_real, check_weights, listed, shown, unknown_name
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, half_integers, midpoints, snap
 from jointwise.exceptions import InputError
 from jointwise.marginals.column import ColumnProfile
@@ -136,17 +136,17 @@ class Profile:
             )
         kinds = self._by_name("kinds", kinds, "kinds")
         for name, kind in kinds.items():
-            check_choice(f"kinds[{name!r}]", kind, [*Kind, "ordinal"])
+            check_choice(f"kinds[{shown(name)}]", kind, [*Kind, "ordinal"])
         variables = {column.name: column.variable(kinds.get(column.name)) for column in self}
         for name, support in self._by_name("supports", supports, "(low, high)").items():
             variables[name] = replace(variables[name], support=_support(variables[name], support))
         for name, step in self._by_name("steps", steps, "numbers").items():
-            variables[name] = replace(variables[name], step=check_real(f"steps[{name!r}]", step))
+            variables[name] = replace(variables[name], step=check_real(f"steps[{shown(name)}]", step))
         return Schema(tuple(variables.values()), self.container)
 
     def _by_name(self, argument: str, given: object, values: str) -> dict[str, Any]:
         if given is not None and not isinstance(given, Mapping):
-            raise InputError(f"`{argument}` must be a mapping from column names to {values}; got {given!r}.")
+            raise InputError(f"`{argument}` must be a mapping from column names to {values}; got {shown(given)}.")
         for name in given or {}:
             if name not in self.names:
                 raise unknown_name(f"variable in `{argument}`:", name, self.names)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_weights, listed, read_only
+from jointwise._checks import check_weights, listed, read_only, shown
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.axes import Axis, encode_rows
 from jointwise.engines import Subset, subset_counts
@@ -130,7 +130,7 @@ def check_subsets(subsets: Iterable[Subset], n_variables: int) -> None:
         if not subset or not known or list(subset) != sorted(set(subset)):
             raise InputError(
                 f"A subset is a tuple of increasing positions from 0 to {n_variables - 1}, such as (0, 1); "
-                f"got {subset!r}."
+                f"got {shown(subset)}."
             )
 
 

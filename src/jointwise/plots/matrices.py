@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
@@ -40,7 +41,7 @@ def plot_mutual_information(density: JointDensity, ax: Axes | None = None) -> Ax
     """
     names = check_density(density).names
     if len(names) < 2:
-        raise InputError(f"Mutual information needs two variables, but the density has only {names[0]!r}.")
+        raise InputError(f"Mutual information needs two variables, but the density has only {shown(names[0])}.")
     information = np.full((len(names) - 1, len(names) - 1), np.nan)  # rows from the second name, columns to the last
     for j in range(1, len(names)):
         for k in range(j):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
@@ -66,7 +67,7 @@ def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes 
     ('x0', 'x3')
     """
     if a == b:
-        raise InputError(f"A pair is of two different variables, got {a!r} twice; see plot_marginal.")
+        raise InputError(f"A pair is of two different variables, got {shown(a)} twice; see plot_marginal.")
     rulers = Ruler.of(check_density(density), a), Ruler.of(density, b)
     rows = None if data is None else encoded_columns(density, [a, b], data)
     width, height = (max(0.0, 0.25 * (len(r.variable.categories or ()) - 12)) for r in rulers)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from jointwise._checks import listed
+from jointwise._checks import listed, shown
 from jointwise.exceptions import InputError
 from jointwise.times import days_of_times, time_unit
 from jointwise.variables import Kind, Variable, category_order, is_missing
@@ -76,7 +76,7 @@ def read_array(name: str, values: AnyArray) -> Column:
     if kind in "OT":
         return _objects(name, values.astype(object))
     if kind == "c":
-        raise CellTypeError(f"Complex data not supported: column {name!r} holds complex numbers.")
+        raise CellTypeError(f"Complex data not supported: column {shown(name)} holds complex numbers.")
     raise _unsupported(name, str(values.dtype))
 
 
@@ -181,16 +181,16 @@ def _reader(name: str, types: set[type]) -> Callable[[str, list[Any]], Column]:
         if all(issubclass(each, accepted) for each in types):
             return reader
     if any(issubclass(each, Complex) and not issubclass(each, Real) for each in types):
-        raise CellTypeError(f"Complex data not supported: column {name!r} holds complex numbers.")
+        raise CellTypeError(f"Complex data not supported: column {shown(name)} holds complex numbers.")
     known = tuple(each for accepted, _ in _READERS for each in accepted)
     strange = sorted(each.__name__ for each in types if not issubclass(each, known))
     if strange:
         raise CellTypeError(
-            f"Column {name!r} holds values of type {listed(strange)}; each argument must be a string, "
+            f"Column {shown(name)} holds values of type {listed(strange)}; each argument must be a string, "
             "a number, a boolean or a date."
         )
     mixture = listed(sorted(each.__name__ for each in types))
-    raise InputError(f"Column {name!r} mixes values of type {mixture}; convert it to one type, such as text.")
+    raise InputError(f"Column {shown(name)} mixes values of type {mixture}; convert it to one type, such as text.")
 
 
 def _booleans(name: str, cells: list[Any]) -> Column:
@@ -201,7 +201,7 @@ def _numbers(name: str, cells: list[Any]) -> Column:
     try:
         values = np.array(cells, dtype=np.float64)
     except OverflowError as error:
-        raise InputError(f"Column {name!r} holds a number that is too large: {error}.") from error
+        raise InputError(f"Column {shown(name)} holds a number that is too large: {error}.") from error
     return Column(name, "int64" if all(isinstance(cell, Integral) for cell in cells) else "float64", values)
 
 
@@ -216,7 +216,7 @@ def _dates(name: str, cells: list[Any]) -> Column:
     zones = {str(cell.tzinfo) for cell in times if cell.tzinfo is not None}
     naive = any(getattr(cell, "tzinfo", None) is None for cell in cells)
     if len(zones) > 1 or (zones and naive):
-        raise InputError(f"Column {name!r} mixes time zones: {listed(sorted(zones))}. Convert it to one.")
+        raise InputError(f"Column {shown(name)} mixes time zones: {listed(sorted(zones))}. Convert it to one.")
     fine = any(getattr(cell, "nanosecond", 0) for cell in times)  # pandas' timestamps
     if fine and zones:  # only Python's times can give back a zone, and they end at microseconds
         cells = [cell.replace(nanosecond=0) if hasattr(cell, "nanosecond") else cell for cell in cells]
@@ -255,7 +255,7 @@ def _checked_labels(name: str, labels: Sequence[Any]) -> tuple[Any, ...]:
     for label in labels:
         if not isinstance(label, (str, int, float)):
             raise CellTypeError(
-                f"Column {name!r} has categories of type {type(label).__name__}, such as {label!r}; a "
+                f"Column {shown(name)} has categories of type {type(label).__name__}, such as {shown(label)}; a "
                 "category must be text, a boolean or a number. Convert the column to text first."
             )
     return tuple(labels)
@@ -263,6 +263,6 @@ def _checked_labels(name: str, labels: Sequence[Any]) -> tuple[Any, ...]:
 
 def _unsupported(name: str, dtype: str) -> CellTypeError:
     return CellTypeError(
-        f"Column {name!r} is of type {dtype}, which is not supported; convert it to numbers, text, booleans "
+        f"Column {shown(name)} is of type {dtype}, which is not supported; convert it to numbers, text, booleans "
         "or dates, or drop it."
     )

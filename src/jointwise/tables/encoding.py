@@ -7,7 +7,7 @@ from warnings import warn
 
 import numpy as np
 
-from jointwise._checks import check_choice, listed
+from jointwise._checks import check_choice, listed, shown
 from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
 from jointwise.tables.frames import write_frame
 from jointwise.tables.table import Table, read_table
@@ -79,7 +79,7 @@ def encode(
             codes[codes == OUTSIDE] = np.nan
         matrix[:, target] = codes
     if strangers and unseen != "outside":
-        found = "; ".join(f"{name!r}: {listed(labels)}" for name, labels in strangers.items())
+        found = "; ".join(f"{shown(name)}: {listed(labels)}" for name, labels in strangers.items())
         warn(f"{_UNSEEN[unseen]}: {found}.", UnseenCategoryWarning, stacklevel=stacklevel)
     return matrix
 
@@ -155,10 +155,10 @@ def encode_numbers(column: Column, variable: Variable) -> FloatArray:
     if np.all(np.isnan(column.values)):
         return column.values
     if is_temporal(column.dtype) != is_temporal(variable.dtype):
-        raise InputError(f"Column {column.name!r} must hold {variable.dtype} values; it holds {column.dtype}.")
+        raise InputError(f"Column {shown(column.name)} must hold {variable.dtype} values; it holds {column.dtype}.")
     if _zoned(column.dtype) != _zoned(variable.dtype):
         raise InputError(
-            f"Column {column.name!r} must hold {variable.dtype} values; it holds {column.dtype}. "
+            f"Column {shown(column.name)} must hold {variable.dtype} values; it holds {column.dtype}. "
             "Times with and without a zone cannot be compared."
         )
     return column.values

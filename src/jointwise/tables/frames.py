@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.times import time_zone, times_of_days, zoned_times
 from jointwise.variables import LARGEST_WHOLE, Schema, Variable, is_temporal, parse_datetime
@@ -118,7 +119,7 @@ def _codes(variable: Variable, numbers: FloatArray) -> AnyArray:
     codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int32)
     last = len(variable.categories or ()) - 1
     if np.any(numbers < 0) or np.any(codes > last):
-        raise InputError(f"Variable {variable.name!r} has category codes 0 to {last}; others cannot be written.")
+        raise InputError(f"Variable {shown(variable.name)} has category codes 0 to {last}; others cannot be written.")
     return codes
 
 

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.sparse import issparse
 
-from jointwise._checks import check_choice, listed
+from jointwise._checks import check_choice, listed, shown
 from jointwise.exceptions import InputError
 from jointwise.tables.columns import CellTypeError, Column, read_array, read_series
 from jointwise.variables import duplicates
@@ -101,10 +101,10 @@ def _read_mapping(data: Mapping[Any, Any]) -> Table:
     columns = []
     for name, values in data.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"Column {name!r} must be a sequence of values; got {values!r}.")
-        column = values if isinstance(values, np.ndarray) else _to_array(list(values), f"Column {name!r}")
+            raise InputError(f"Column {shown(name)} must be a sequence of values; got {shown(values)}.")
+        column = values if isinstance(values, np.ndarray) else _to_array(list(values), f"Column {shown(name)}")
         if column.ndim != 1:
-            raise InputError(f"Column {name!r} must have one dimension; got {column.ndim}.")
+            raise InputError(f"Column {shown(name)} must have one dimension; got {column.ndim}.")
         columns.append(column)
     lengths = {str(name): len(column) for name, column in zip(data, columns, strict=True)}
     if len(set(lengths.values())) > 1:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from jointwise._checks import check_weights, unknown_name
+from jointwise._checks import check_weights, shown, unknown_name
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
@@ -93,10 +93,10 @@ def weighed(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:
     where = table.names.index(column)
     found = table.read(where)
     if found.labels is not None or found.dtype not in {"float64", "int64"}:
-        raise InputError(f"`sample_weight` must name a column of numbers; {column!r} holds {found.dtype} values.")
+        raise InputError(f"`sample_weight` must name a column of numbers; {shown(column)} holds {found.dtype} values.")
     rest = [n for n in range(len(table.names)) if n != where]
     if not rest:
-        raise InputError(f"The table has no column beside {column!r}, which `sample_weight` names.")
+        raise InputError(f"The table has no column beside {shown(column)}, which `sample_weight` names.")
     return table.select(rest), check_weights(found.values, table.n_rows)
 
 
