@@ -5,14 +5,16 @@ Fit with :class:`JUPAD` (or :class:`JUPADClassifier`, :class:`JUPADImputer`) and
 :class:`PairwiseMarginals` add up. :class:`Dictionary` writes down the atoms of a column by hand.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from jointwise.dictionary import Dictionary
-from jointwise.joint import JointDensity
-from jointwise.marginals import PairwiseMarginals, Profile
-
 if TYPE_CHECKING:
+    from jointwise.dictionary import Dictionary
     from jointwise.estimators import JUPAD, JUPADClassifier, JUPADImputer
+    from jointwise.joint import JointDensity
+    from jointwise.marginals import PairwiseMarginals, Profile
+
+    load = JointDensity.load
 
 __version__ = "0.1.0"
 
@@ -27,15 +29,29 @@ __all__ = [
     "load",
 ]
 
-load = JointDensity.load
+_HOMES = {
+    "Dictionary": "dictionary",
+    "JUPAD": "estimators",
+    "JUPADClassifier": "estimators",
+    "JUPADImputer": "estimators",
+    "JointDensity": "joint",
+    "PairwiseMarginals": "marginals",
+    "Profile": "marginals",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators when they are first asked for: they load scikit-learn, which answers do not need."""
-    if name in __all__:
-        from jointwise import estimators
-
-        return getattr(estimators, name)
+    """Import a name or a part when it is first asked for: estimators load scikit-learn, which answers do not need."""
+    if name == "load":
+        return import_module("jointwise.joint").JointDensity.load
+    if name in _HOMES:
+        return getattr(import_module(f"jointwise.{_HOMES[name]}"), name)
+    if not name.startswith("_"):
+        try:
+            return import_module(f"jointwise.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"jointwise.{name}":
+                raise
     raise AttributeError(f"module 'jointwise' has no attribute {name!r}")
 
 

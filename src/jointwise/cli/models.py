@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._checks import listed, unknown_name
-from jointwise.cli.files import open_table, spooled
+from jointwise.cli.files import at_hand, open_table
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
 from jointwise.cli.table_file import TableFile
@@ -57,12 +57,12 @@ def load_model(path: str, missing: Sequence[str] = (), settings: FitSettings | N
 
 def open_model(path: str, missing: Sequence[str] = ()) -> JointDensity | TableFile:
     """Read a model, or open the table that stands in its place."""
-    place = spooled() if path == "-" else Path(path)
+    place = at_hand(path)
     with place.open("rb") as file:
         is_model = file.read(len(MAGIC)) == MAGIC
     if is_model:
         return JointDensity.load(place)
-    return open_table(str(place), missing, label="standard input" if path == "-" else path)
+    return open_table(path, missing)
 
 
 def fitted(table: TableFile, settings: FitSettings | None = None) -> JointDensity:

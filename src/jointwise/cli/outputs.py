@@ -6,8 +6,6 @@ import csv
 import datetime as dt
 import json
 import math
-import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from jointwise._files import is_stream, replacing, target
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.variables import Kind, Variable, is_temporal
@@ -30,10 +29,10 @@ Write = Callable[[Columns], None]
 
 
 def format_of(path: str, asked: str | None) -> str:
-    """Return the format asked for, or that of the file's extension, or CSV on standard output."""
+    """Return the format asked for, or that of the file's extension, or CSV on standard output and into pipes."""
     if asked is not None:
         return asked
-    if path == "-":
+    if path == "-" or is_stream(path):
         return "csv"
     extension = Path(path).suffix.lower()
     if extension not in _BY_EXTENSION:
@@ -58,9 +57,9 @@ def write_bytes(path: str, data: bytes) -> None:
 
 def check_place(path: str) -> None:
     """Refuse a place that cannot be written to, before the work is done."""
-    place = Path(path)
-    if path == "-":
+    if path == "-" or is_stream(path):
         return
+    place = target(path)
     if not place.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {place.parent}.")
     if place.is_dir():
@@ -75,16 +74,8 @@ def _destination(path: str) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     check_place(path)
-    place = Path(path)
-    beside = place.with_name(f".jointwise-{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(place)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(path) as file:
+        yield file
 
 
 def plain(cell: Any, digits: int = 10) -> Any:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from jointwise._files import is_stream
 from jointwise.cli import answers, commands, rows, screen
 from jointwise.cli.commands import Missing, Model
 from jointwise.cli.files import open_table
@@ -47,7 +48,7 @@ def plot(
     Example: jointwise plot people.jw "age, income | sex=F" --data people.csv -o pair.png
     """
     check_place(output)
-    form = "png" if output == "-" else Path(output).suffix.lower().removeprefix(".")
+    form = "png" if output == "-" or is_stream(output) else Path(output).suffix.lower().removeprefix(".")
     if form not in PICTURES:
         raise typer.BadParameter(f"{output!r} does not end in one of {', '.join(PICTURES)}.", param_hint="--output")
     if output == "-" and sys.stdout.isatty():
