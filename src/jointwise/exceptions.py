@@ -44,6 +44,10 @@ class UnseenCategoryWarning(UserWarning):
     """A category that was not there when the model was fitted is treated as missing."""
 
 
+class RareEventWarning(UserWarning):
+    """What is conditioned on is next to impossible under the density, so the answer extrapolates."""
+
+
 class StorageError(JointwiseError, OSError):
     """A file that a fit needs for its own use could not be made, written or read."""
 

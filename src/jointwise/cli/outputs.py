@@ -78,6 +78,15 @@ def _destination(path: str) -> Iterator[IO[bytes]]:
         yield file
 
 
+def encoded(text: str) -> bytes:
+    r"""Text as bytes; half of a surrogate pair, which UTF-8 does not have, as JSON writes it.
+
+    >>> encoded("a\ud800")
+    b'a\\ud800'
+    """
+    return text.encode("utf-8", "backslashreplace")
+
+
 def plain(cell: Any, digits: int = 10) -> Any:
     """One cell as Python has it, None for a gap, and no more digits of a float than mean anything.
 
@@ -122,7 +131,7 @@ class _Lines:
         self._binary = binary
 
     def write(self, line: str) -> None:
-        self._binary.write(line.encode())
+        self._binary.write(encoded(line))
 
 
 def _text(cell: Any) -> Any:
@@ -133,7 +142,7 @@ def _text(cell: Any) -> Any:
 
 @contextmanager
 def _json_lines(binary: IO[bytes]) -> Iterator[Write]:
-    yield lambda columns: binary.writelines(f"{row}\n".encode() for row in _json_rows(columns))
+    yield lambda columns: binary.writelines(encoded(f"{row}\n") for row in _json_rows(columns))
 
 
 @contextmanager
@@ -143,7 +152,7 @@ def _json_array(binary: IO[bytes]) -> Iterator[Write]:
     def write(columns: Columns) -> None:
         nonlocal separator
         for row in _json_rows(columns):
-            binary.write(f"{separator}{row}".encode())
+            binary.write(encoded(f"{separator}{row}"))
             separator = ",\n"
 
     yield write
@@ -174,12 +183,24 @@ def _arrow_table(binary: IO[bytes], form: str) -> Iterator[Write]:
             f"Writing {form} needs pyarrow, which is not installed: pip install pyarrow"
         ) from None
     blocks: list[Any] = []
-    yield lambda columns: blocks.append(pa.table({name: list(cells) for name, cells in columns.items()}))
-    table = pa.concat_tables(blocks, promote_options="permissive") if blocks else pa.table({})
+
+    def write(columns: Columns) -> None:
+        blocks.append(pa.table({_utf8(name): [_utf8(cell) for cell in cells] for name, cells in columns.items()}))
+
+    try:
+        yield write
+        table = pa.concat_tables(blocks, promote_options="permissive") if blocks else pa.table({})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"The result does not fit into {form} ({reason}); write csv or jsonl.") from None
     if form == "parquet":
         parquet.write_table(table, binary)
     else:
         feather.write_feather(table, binary)
+
+
+def _utf8(cell: Any) -> Any:
+    return encoded(cell).decode() if isinstance(cell, str) else cell
 
 
 _WRITERS: Mapping[str, Callable[[IO[bytes]], Any]] = {
