@@ -6,9 +6,11 @@ Fit with :class:`JUPAD` (or :class:`JUPADClassifier`, :class:`JUPADImputer`) and
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # `typing` itself would be one more thing to wait for
 if TYPE_CHECKING:
+    from typing import Any
+
     from jointwise.dictionary import Dictionary
     from jointwise.estimators import JUPAD, JUPADClassifier, JUPADImputer
     from jointwise.joint import JointDensity
@@ -40,7 +42,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import a name or a part when it is first asked for: estimators load scikit-learn, which answers do not need."""
     if name == "load":
         return import_module("jointwise.joint").JointDensity.load

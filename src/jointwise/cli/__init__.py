@@ -11,27 +11,23 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from jointwise.cli import streams
-from jointwise.exceptions import MissingDependencyError
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command; without its packages, say how to get them."""
-    streams.settle()
     try:
         with _interruptible():
+            from jointwise.cli import streams
+
+            streams.settle()
             from jointwise.cli.app import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"typer", "rich"}:
             raise
-        missing = MissingDependencyError(
-            f"The command jointwise needs {error.name}, which is not installed: pip install 'jointwise[cli]'"
-        )
-        sys.exit(f"Error: {missing}")
+        missing = f"The command jointwise needs {error.name}, which is not installed"
+        sys.exit(f"Error: {missing}: pip install 'jointwise[cli]'")
     run()
 
 
@@ -49,6 +45,8 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _end(_number: int, _frame: Any) -> None:
-    os.write(2, b"Interrupted; no result was written.\n")
-    os._exit(130)
+def _end(_number: int, _frame: object) -> None:
+    try:
+        os.write(2, b"Interrupted; no result was written.\n")
+    finally:
+        os._exit(130)
