@@ -6,14 +6,18 @@ Tables that never meet in one place are counted where they are: :class:`Profile`
 :class:`Dictionary` writes down the atoms of a column by hand.
 """
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
 
-from jointwise.dictionary import Dictionary
-from jointwise.joint import ClassModel, JointDensity
-from jointwise.marginals import PairwiseMarginals, Profile
-
+TYPE_CHECKING = False  # `typing` itself would be one more thing to wait for
 if TYPE_CHECKING:
+    from typing import Any
+
+    from jointwise.dictionary import Dictionary
     from jointwise.estimators import JUPAD, JUPADClassifier, JUPADImputer
+    from jointwise.joint import ClassModel, JointDensity
+    from jointwise.marginals import PairwiseMarginals, Profile
+
+    load = JointDensity.load
 
 __version__ = "0.1.0"
 
@@ -29,15 +33,30 @@ __all__ = [
     "load",
 ]
 
-load = JointDensity.load
+_HOMES = {
+    "ClassModel": "joint",
+    "Dictionary": "dictionary",
+    "JUPAD": "estimators",
+    "JUPADClassifier": "estimators",
+    "JUPADImputer": "estimators",
+    "JointDensity": "joint",
+    "PairwiseMarginals": "marginals",
+    "Profile": "marginals",
+}
 
 
-def __getattr__(name: str) -> Any:
-    """Import the estimators when they are first asked for: they load scikit-learn, which answers do not need."""
-    if name in __all__:
-        from jointwise import estimators
-
-        return getattr(estimators, name)
+def __getattr__(name: str) -> "Any":
+    """Import a name or a part when it is first asked for: estimators load scikit-learn, which answers do not need."""
+    if name == "load":
+        return import_module("jointwise.joint").JointDensity.load
+    if name in _HOMES:
+        return getattr(import_module(f"jointwise.{_HOMES[name]}"), name)
+    if not name.startswith("_"):
+        try:
+            return import_module(f"jointwise.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"jointwise.{name}":
+                raise
     raise AttributeError(f"module 'jointwise' has no attribute {name!r}")
 
 

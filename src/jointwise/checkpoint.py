@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jointwise._checks import MALFORMED, cause
+from jointwise._files import target
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
@@ -139,7 +140,7 @@ class Checkpoint:
     def remove(self) -> None:
         """Remove the file, at the end of the fit."""
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            target(self._path).unlink(missing_ok=True)
 
     def _note_draws(self) -> None:
         self._content["rng"] = self._rng.bit_generator.state
@@ -231,7 +232,7 @@ def check_checkpoint(path: Any) -> Path:
     if place.exists() and not place.is_file():
         raise InputError(f"`checkpoint` must be the path of a file; {place} is something else.")
     try:
-        with TemporaryFile(dir=place.parent):
+        with TemporaryFile(dir=target(place).parent):
             pass
     except OSError as error:
         raise StorageError(

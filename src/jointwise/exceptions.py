@@ -48,6 +48,10 @@ class LeftOutWarning(UserWarning):
     """Columns that only name the rows were left out of a fit."""
 
 
+class RareEventWarning(UserWarning):
+    """What is conditioned on is next to impossible under the density, so the answer extrapolates."""
+
+
 class StorageError(JointwiseError, OSError):
     """A file that a fit needs for its own use could not be made, written or read."""
 

@@ -36,8 +36,10 @@ def write_csv(path, columns):
     return str(path)
 
 
-def run(*args, code=0, input=None):  # noqa: A002
+def run(*args, code=0, input=None, foreign=()):  # noqa: A002
     """Run the command and return its result, whose exit code must be the one expected."""
     result = CliRunner().invoke(app, [str(arg) for arg in args], input=input)
     assert result.exit_code == code, (result.exit_code, result.output, result.exception)
+    expected = (SystemExit, *foreign)  # others would be a traceback
+    assert result.exception is None or isinstance(result.exception, expected), result.exception
     return result

@@ -1,12 +1,17 @@
 """Answers: tables sum to one, and agree with the density's own probabilities."""
 
+from itertools import pairwise, product
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jointwise import Dictionary, JointDensity
 from jointwise.cli import answers
 from jointwise.cli.language import bind, parse_question
-from jointwise.exceptions import ImpossibleEventError, InputError
+from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
+from jointwise.families import Cauchy, Exponential, Gaussian, StudentT
 from jointwise.joint.events import Interval
 from jointwise.joint.mixture import ProductMixture
 from jointwise.variables import Schema, Variable
@@ -62,10 +67,56 @@ def test_point_masses_have_rows_of_their_own(density):
     rows = dict(zip(parts[0].labels, table, strict=True))
     assert rows[0.0] == pytest.approx(density.probability({"gain": 0.0}))
     assert rows[5.0] == pytest.approx(density.probability({"gain": 5.0}))
-    between = next(text for text in parts[0].labels if str(text).startswith("4"))
-    low, high = (float(end) for end in between.split(".."))
-    spikes = sum(density.probability({"gain": s}) for s in (0.0, 5.0) if low <= s <= high)
-    assert rows[between] == pytest.approx(density.probability({"gain": (low, high)}) - spikes)
+    assert rows["4..<5"] == pytest.approx(density.probability({"gain": (4, 5)}) - rows[5.0])
+    assert rows[">5..6"] == pytest.approx(density.probability({"gain": (5, 6)}) - rows[5.0])
+
+
+def spiky(spikes, law, kind="continuous"):
+    atoms = Dictionary((law,)) + Dictionary.points(spikes)
+    shares = np.full((atoms.n_atoms, 1), 1 / atoms.n_atoms)
+    schema = Schema((Variable("x", kind, spikes=tuple(spikes)),))
+    return JointDensity(schema, ProductMixture([1.0], [shares], (atoms,)))
+
+
+def beginning(label):
+    """Where a row begins, whether what begins there is left out, and where it ends; told by its label alone."""
+    low, _, high = str(label).partition("..")
+    if not high and low.startswith("<"):
+        low, high = "-inf", low
+    start = float(low.lstrip(">") or "-inf")
+    single = isinstance(label, float)
+    return start, not single, start if single else float(high.lstrip("<") or "inf")
+
+
+@given(
+    st.lists(st.integers(-30, 30), min_size=1, max_size=6, unique=True),
+    st.floats(0.3, 3),
+    st.sampled_from([1.0, 0.1, 0.01]),
+)
+@settings(max_examples=25, deadline=None)
+def test_rows_come_in_the_order_of_their_values_and_do_not_overlap(spikes, scale, unit):
+    density = spiky(np.round(np.sort(spikes) * unit, 6).tolist(), Gaussian(1.0, scale))
+    labels = answers.partition(density, "x").labels
+    rows = [beginning(label) for label in labels]
+    assert rows == sorted(rows)
+    assert all(a[2] <= b[0] for a, b in pairwise(rows))
+    assert answers.distribution(density, ("x",))[1].sum() == pytest.approx(1)
+
+
+def test_a_spike_stands_before_what_is_above_it():
+    assert answers.partition(spiky([1.0, 1.01], Exponential(1.0, 0.05)), "x").labels[:3] == (1.0, ">1..<1.01", 1.01)
+    labels = answers.partition(spiky([1.0], Exponential(0.0, 0.19)), "x").labels
+    assert labels[-3:] == ("0.9..<1", 1.0, ">1")
+
+
+def test_a_spike_of_an_integer_has_a_row_of_its_own():
+    wide = Dictionary.grid("gaussian", 4_000, 6_000, n=2, scale=900).on_lattice() + Dictionary.points([0])
+    schema = Schema((Variable("x", "integer"),))
+    density = JointDensity(schema, ProductMixture([1.0], [np.array([[0.1], [0.1], [0.8]])], (wide,)))
+    parts, table = answers.distribution(density, ("x",))
+    rows = dict(zip(parts[0].labels, table, strict=True))
+    assert rows[0] == pytest.approx(density.probability({"x": 0}))
+    assert table.sum() == pytest.approx(1)
 
 
 def test_two_variables_agree_with_their_margins(density):
@@ -73,8 +124,27 @@ def test_two_variables_agree_with_their_margins(density):
     assert table.shape == tuple(len(part.labels) for part in parts)
     assert table.sum(axis=0) == pytest.approx(answers.distribution(density, ("sex",))[1])
     assert table[0, 0] != pytest.approx(table[0].sum() * table[:, 0].sum(), rel=1e-3)
-    columns = answers.combinations(("age", "sex"), parts, table, 3)
+    (columns,) = answers.combinations(("age", "sex"), parts, table, 3)
     assert columns["probability"] == pytest.approx(np.sort(table.ravel())[::-1][:3])
+
+
+@pytest.mark.parametrize("names", [("sex", "children", "age"), ("gain", "sex"), ("age", "gain", "sex", "children")])
+def test_several_variables_agree_with_a_plain_sum(density, names):
+    parts, table = answers.distribution(density, names)
+    weights = density.mixture.weights
+    for place in product(*map(range, table.shape)):
+        masses = [part.masses[i] for part, i in zip(parts, place, strict=True)]
+        plain = sum(weights[r] * np.prod([mass[r] for mass in masses]) for r in range(len(weights)))
+        assert table[place] == pytest.approx(plain, rel=1e-12, abs=1e-300)
+
+
+def test_many_rows_come_in_blocks(density, monkeypatch):
+    parts, table = answers.distribution(density, ("age", "sex"))
+    (whole,) = answers.combinations(("age", "sex"), parts, table)
+    monkeypatch.setattr(answers, "BLOCK_ROWS", 7)
+    blocks = list(answers.combinations(("age", "sex"), parts, table))
+    assert len(blocks) == -(-table.size // 7)
+    assert {name: [cell for block in blocks for cell in block[name]] for name in whole} == whole
 
 
 def test_dates_are_labelled_as_dates(density):
@@ -100,10 +170,26 @@ def test_nothing_left_and_impossible(density):
     with pytest.raises(ImpossibleEventError, match="probability zero"):
         answers.condition(density, impossible.given)
     everything = bind(parse_question("sex | children=1, age=30, gain=0, day=2022-01-01"), density.schema).given
-    with pytest.raises(InputError, match="settle every variable"):
+    with pytest.raises(InputError, match="settles every variable"):
         answers.condition(density, {**everything, 0: next(iter(all_given.asked.values()))})
 
 
 def test_summaries(density):
     assert answers.summary(density, "age").startswith("age: mean ")
     assert "median 20" in answers.summary(density, "day")
+
+
+@pytest.mark.parametrize(
+    ("law", "words"),
+    [(StudentT(1.5, 3.0, 1.0), "x: mean 3, median 3, "), (Cauchy(3.0, 1.0), "x: median 3, ")],
+)
+def test_a_mean_is_told_where_there_is_one(law, words):
+    schema = Schema((Variable("x", "continuous"),))
+    density = JointDensity(schema, ProductMixture([1.0], [np.ones((1, 1))], (Dictionary((law,)),)))
+    assert answers.summary(density, "x").startswith(words)
+
+
+def test_what_is_next_to_impossible_is_told(density):
+    far = bind(parse_question("P(sex=F | age > 300)"), density.schema)
+    with pytest.warns(RareEventWarning, match="What is given of 'age' is next to impossible"):
+        answers.probability(density, far.asked, far.given)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyarrow import feather, parquet
 
 import jointwise
 from jointwise import JUPAD, Dictionary, JointDensity
+from jointwise.cli.files import open_table
 from jointwise.cli.outputs import FORMATS
 from jointwise.joint.mixture import ProductMixture
 from jointwise.variables import Schema, Variable
@@ -342,7 +344,7 @@ def test_damaged_models_and_empty_tables(model, tmp_path):
 
 
 def test_debug_raises(tmp_path):
-    result = run("info", tmp_path / "none.jw", "--debug", code=1)
+    result = run("info", tmp_path / "none.jw", "--debug", code=1, foreign=(FileNotFoundError,))
     assert isinstance(result.exception, FileNotFoundError)
 
 
@@ -441,9 +443,90 @@ def test_a_fit_goes_on_from_its_checkpoint_and_removes_it(table, model, tmp_path
     out, path = tmp_path / "m.jw", tmp_path / "fit.checkpoint"
     with monkeypatch.context() as patched:
         patched.setattr("jointwise.likelihood.solve", lambda *args, **options: 1 / 0)  # after the choice
-        run("--debug", "fit", table, "-o", out, "--rank", 3, "--checkpoint", path, code=1)
+        run("--debug", "fit", table, "-o", out, "--rank", 3, "--checkpoint", path, code=1, foreign=(ZeroDivisionError,))
     assert path.exists()
     assert "another fit" in run("fit", table, "-o", out, "--rank", 2, "--checkpoint", path, code=1).stderr
     run("fit", table, "-o", out, "--rank", 3, "--checkpoint", path)
     assert out.read_bytes() == Path(model).read_bytes()
     assert not path.exists()
+
+
+def test_tables_for_the_screen_are_bounded_and_files_are_not(model, tmp_path):
+    question = "age, monthly pay, sex, job"
+    shown = run("query", model, question).stdout
+    assert shown.count("\n") < 60
+    assert "These are the 50 most probable of" in shown
+    assert "-o FILE" in shown
+    run("query", model, question, "-o", tmp_path / "all.csv")
+    with (tmp_path / "all.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert f"of {len(rows):,} rows" in shown
+    assert sum(float(row["probability"]) for row in rows) == pytest.approx(1)
+    few = run("query", model, question, "--top", 70).stdout
+    assert "most probable" not in few
+    assert few.count("\n") > 70
+
+
+@pytest.mark.parametrize("n", ["100000000000000000000", "1000000001", "1e20", "-1"])
+def test_a_number_of_rows_that_cannot_be_is_refused(model, n):
+    assert "Traceback" not in run("sample", model, "-n", n, code=2).stderr
+
+
+def test_a_rare_condition_is_told_once(model):
+    result = run("query", model, "P(sex=F | monthly pay > 1e9)")
+    assert result.stderr.count("next to impossible") == 1
+    assert "extrapolates" in result.stderr
+    assert run("query", model, "P(sex=F | age > 40)").stderr == ""
+    drawn = run("sample", model, "-n", 2, "--given", "monthly pay > 1e9")
+    assert "next to impossible" in drawn.stderr
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory):
+    """A table with halves of surrogate pairs, which JSON can hold, and a model of it."""
+    folder = tmp_path_factory.mktemp("halves")
+    rng = np.random.default_rng(0)
+    rows = [{"a\ud800": str(rng.choice(["x", "y"])) + "\udc80", "n": float(rng.normal())} for _ in range(60)]
+    (folder / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run("fit", folder / "t.jsonl", "-o", folder / "m.jw", "--rank", 2)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl", "parquet", "arrow"])
+def test_halves_of_surrogate_pairs_are_written(halves, tmp_path, form):
+    out = tmp_path / f"out.{form}"
+    run("sample", halves / "m.jw", "-n", 20, "-o", out)
+    if form in {"json", "jsonl"}:  # comes back as it was
+        assert set(open_table(str(out)).names) == {"a\ud800", "n"}
+    else:
+        assert r"a\ud800" in open_table(str(out)).names
+    run("score", halves / "m.jw", halves / "t.jsonl", "--lowest", 2, "-o", out)
+    run("impute", halves / "m.jw", halves / "t.jsonl", "-o", out)
+
+
+def test_a_picture_of_half_a_pair_is_refused(halves, tmp_path):
+    assert "surrogate pair" in run("plot", halves / "m.jw", "-o", tmp_path / "a.png", code=1).stderr
+
+
+@pytest.mark.parametrize("dtype", [pa.timestamp("ms"), pa.timestamp("s", "UTC"), pa.date32()])
+def test_moments_beyond_the_calendar_of_python(tmp_path, dtype):
+    step = 100 if dtype == pa.date32() else 100 * 86_400 * (1000 if dtype.unit == "ms" else 1)
+    start = 2_940_000 * step // 100
+    columns = {
+        "t": pa.array([start + i * step for i in range(60)], dtype),
+        "c": ["u", "v", None] * 20,
+    }
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    run("fit", tmp_path / "t.parquet", "-o", tmp_path / "m.jw", "--rank", 2)
+    for form in ("csv", "jsonl", "parquet"):
+        run("impute", tmp_path / "m.jw", tmp_path / "t.parquet", "-o", tmp_path / f"out.{form}")
+    assert "10019-" in (tmp_path / "out.csv").read_text()
+    assert "10019-" in run("score", tmp_path / "m.jw", tmp_path / "t.parquet", "--lowest", 60).stdout
+
+
+def test_a_name_that_pyarrow_cannot_take_is_one_sentence(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.parquet")
+    parquet.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "t.parquet")
+    (tmp_path / "t.parquet").rename(path)
+    for paths in ([path], [path, path]):
+        assert "not text in UTF-8" in run("fit", *paths, "-o", tmp_path / "m.jw", code=1).stderr

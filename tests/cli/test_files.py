@@ -3,6 +3,8 @@
 import datetime as dt
 import gzip
 import json
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from jointwise.cli import table_file, text_files
+from jointwise.cli import files, table_file, text_files
 from jointwise.cli.cells import CellCounts, cell_type, convert, value_of
 from jointwise.cli.files import open_table
 from jointwise.exceptions import InputError
@@ -193,3 +195,38 @@ def test_no_damage_gets_past_the_reader(tmp_path, form):
                 file.typed_cells(block, dtypes)
         except InputError as error:
             assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.fixture
+def copies():
+    yield files._SPOOLED
+    files.forget_spooled()
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
+def test_what_never_ends_is_not_read_for_ever(monkeypatch, copies):
+    monkeypatch.setattr(files, "MOST_OF_A_DEVICE", 3 << 20)
+    with pytest.raises(InputError, match="/dev/zero does not end, or is more than"):
+        open_table("/dev/zero")
+    (copy,) = copies.values()
+    assert copy.stat().st_size <= 3 << 20
+    files.forget_spooled()
+    assert not copy.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@pytest.mark.parametrize("form", ["csv", "gz", "jsonl", "parquet", "feather", "stream"])
+def test_a_pipe_is_read_once_and_as_often_as_wanted(tmp_path, form, copies):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    data = Path(written(tmp_path, form)).read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    file = open_table(str(pipe))
+    writer.join(timeout=30)
+    assert file.label == str(pipe)
+    for _ in range(2):
+        (block,) = file.blocks()
+        assert set(file.cells(block)) == set(ROWS)
+    assert open_table(str(pipe)).names == file.names  # the same copy
+    assert len(copies) == 1

@@ -1,5 +1,6 @@
 """Files: what is read back, what is refused, and files that earlier versions wrote."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -7,6 +8,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import threading
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -120,6 +122,39 @@ def test_a_long_file_name_has_room_for_its_twin(tmp_path):
 def test_a_folder_that_is_not_there_is_said_so(tmp_path):
     with pytest.raises(FileNotFoundError):
         mixed_density().save(tmp_path / "nowhere" / "density.jw")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_density_goes_through_a_pipe(tmp_path, monkeypatch):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    density = mixed_density()
+
+    def send(data):
+        with contextlib.suppress(BrokenPipeError):  # a reader who refuses it goes away
+            pipe.write_bytes(data)
+
+    def through(data):
+        writer = threading.Thread(target=send, args=(data,))
+        writer.start()
+        try:
+            return JointDensity.load(pipe)
+        finally:
+            writer.join(timeout=30)
+
+    writer = threading.Thread(target=density.save, args=(pipe,))
+    writer.start()
+    whole = pipe.read_bytes()
+    writer.join(timeout=30)
+    assert pipe.is_fifo()
+    assert through(whole).logpdf(density.sample(3, rng=0)) == pytest.approx(density.logpdf(density.sample(3, rng=0)))
+    with pytest.raises(FileFormatError, match="does not begin as one"):
+        through(b"")
+    monkeypatch.setattr(serialization, "CHUNK", 100)
+    monkeypatch.setattr(serialization, "MAX_BYTES", 300)
+    with pytest.raises(FileFormatError, match=r"pipe is too long: a jointwise density has at most 300 bytes"):
+        through(whole)
+    assert pipe.is_fifo()
 
 
 def test_a_density_too_large_for_a_file_is_refused_before_writing(tmp_path, monkeypatch):

@@ -6,9 +6,11 @@ and `answers` their answers; `commands`, `rows` and `showcase` are the commands 
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-
-from jointwise.exceptions import MissingDependencyError
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["main"]
 
@@ -16,12 +18,35 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command; without its packages, say how to get them."""
     try:
-        from jointwise.cli.app import app
+        with _interruptible():
+            from jointwise.cli import streams
+
+            streams.settle()
+            from jointwise.cli.app import run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"typer", "rich"}:
             raise
-        missing = MissingDependencyError(
-            f"The command jointwise needs {error.name}, which is not installed: pip install 'jointwise[cli]'"
-        )
-        sys.exit(f"Error: {missing}")
-    app()
+        missing = f"The command jointwise needs {error.name}, which is not installed"
+        sys.exit(f"Error: {missing}: pip install 'jointwise[cli]'")
+    run()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Context in which an interrupt ends the process at once: packages that are half imported cannot do it well."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored, as in a shell's background
+        yield
+        return
+    signal.signal(signal.SIGINT, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _end(_number: int, _frame: object) -> None:
+    try:
+        os.write(2, b"Interrupted; no result was written.\n")
+    finally:
+        os._exit(130)

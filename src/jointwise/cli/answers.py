@@ -7,16 +7,18 @@ with M_n[i, r] the mass of row i of variable n under component r, they are sum_r
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.exceptions import ImpossibleEventError, InputError
+from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity, moments
+from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Interval, Point, Region, Values
 from jointwise.variables import Kind, Variable, is_temporal
 
@@ -24,8 +26,10 @@ from jointwise.variables import Kind, Variable, is_temporal
 INTERVALS, TAIL = 10, 0.005
 # The most values of an integer, or point masses of a number, that have a row each.
 SINGLE_VALUES = 16
-# Rows of a table of several variables.
-MOST_ROWS = 1_000_000
+# Share of an integer's rows that one value needs for a row of its own between the ranges.
+SPIKE_SHARE = 0.05
+# Rows of a table of several variables, and how many of them are made at once.
+MOST_ROWS, BLOCK_ROWS = 1_000_000, 100_000
 # The round numbers that steps between edges are made of.
 _ROUND = np.array([1.0, 2.0, 2.5, 5.0, 10.0])
 
@@ -49,18 +53,8 @@ class Partition:
 
 
 def condition(density: JointDensity, given: Mapping[int, Region]) -> JointDensity:
-    """Return the density given some regions."""
-    if not given:
-        return density
-    gone = {n for n, region in given.items() if isinstance(region, Point)}
-    if len(gone) == len(density.schema):
-        raise InputError("The conditions settle every variable, so nothing is left to ask.")
-    try:
-        mixture = density.mixture.condition(given)
-    except ImpossibleEventError:
-        raise ImpossibleEventError("What is given has probability zero in this model.") from None
-    rest = [v.name for n, v in enumerate(density.schema) if n not in gone]
-    return JointDensity(density.schema.select(rest), mixture)
+    """Return the density given some regions, by positions of its variables."""
+    return JointDensity(*conditioned(density.schema, density.mixture, given))
 
 
 def probability(density: JointDensity, asked: Mapping[int, Region], given: Mapping[int, Region]) -> float:
@@ -73,22 +67,37 @@ def probability(density: JointDensity, asked: Mapping[int, Region], given: Mappi
 def distribution(density: JointDensity, names: tuple[str, ...]) -> tuple[list[Partition], FloatArray]:
     """Rows of each variable, and the probability of each combination of them, one dimension per variable."""
     parts = [partition(density, name) for name in names]
-    if np.prod([float(len(part.labels)) for part in parts]) > MOST_ROWS:
+    shape = [len(part.labels) for part in parts]
+    if prod(shape) > MOST_ROWS:
         raise InputError(f"A table of {len(names)} variables would have over {MOST_ROWS:,} rows; ask for fewer.")
-    table = density.mixture.weights
-    for part in parts:
-        table = table[..., None, :] * part.masses
-    return parts, table.sum(axis=-1)
+    masses = [part.masses for part in parts]
+    # a product of two matrices that are as small as can be, for they have a column for each component
+    half = min(range(len(parts) + 1), key=lambda k: prod(shape[:k]) + prod(shape[k:]))
+    left, right = _combined(masses[:half]), _combined(masses[half:])
+    return parts, np.asarray((left * density.mixture.weights @ right.T).reshape(shape))
 
 
-def combinations(names: tuple[str, ...], parts: list[Partition], table: FloatArray, top: int | None) -> Columns:
-    """Columns with a row for each combination, or for the most probable ``top``, and its probability."""
-    order = np.arange(table.size) if top is None else np.argsort(-table.ravel(), kind="stable")[:top]
-    places = np.unravel_index(order, table.shape)
-    columns: Columns = {
-        name: [part.labels[i] for i in place] for name, part, place in zip(names, parts, places, strict=True)
-    }
-    return columns | {"probability": [float(f"{p:.10g}") for p in table.ravel()[order]]}
+def _combined(masses: list[FloatArray]) -> FloatArray:
+    """Mass of each combination of rows under each component; shape (combinations, F)."""
+    out = np.ones((1, 1))
+    for each in masses:
+        out = (out[:, None, :] * each).reshape(-1, each.shape[1])
+    return out
+
+
+def combinations(
+    names: tuple[str, ...], parts: list[Partition], table: FloatArray, top: int | None = None
+) -> Iterator[Columns]:
+    """Blocks of columns with a row for each combination, or for the most probable ``top``, and its probability."""
+    flat = table.ravel()
+    order = np.arange(flat.size) if top is None else np.argsort(-flat, kind="stable")[:top]
+    for start in range(0, max(len(order), 1), BLOCK_ROWS):
+        rows = order[start : start + BLOCK_ROWS]
+        places = np.unravel_index(rows, table.shape)
+        columns: Columns = {
+            name: [part.labels[i] for i in place] for name, part, place in zip(names, parts, places, strict=True)
+        }
+        yield columns | {"probability": [float(f"{p:.10g}") for p in flat[rows].tolist()]}
 
 
 def partition(density: JointDensity, name: str) -> Partition:
@@ -103,20 +112,29 @@ def partition(density: JointDensity, name: str) -> Partition:
     n = density.schema.index(name)
     masses = np.array([density.mixture.region_masses(n, region) for region in regions])
     masses = np.maximum(masses - _inside(density, n, regions), 0.0)
-    labels = [label(variable, region) for region in regions]
+    apart = frozenset(region.value for region in regions if isinstance(region, Point))
+    labels = [label(variable, region, apart) for region in regions]
     possible = masses @ density.mixture.weights > 0
     return Partition(tuple(text for text, keep in zip(labels, possible, strict=True) if keep), masses[possible])
 
 
-def label(variable: Variable, region: Region) -> Any:
-    """Return what a row is called: its value, or its interval as a question would name it."""
+def label(variable: Variable, region: Region, apart: Container[float] = ()) -> Any:
+    """Return what a row is called: its value, or its interval; ends that are rows of their own are left out of it.
+
+    >>> pay = Variable("pay", "continuous")
+    >>> [label(pay, region, {1.0}) for region in (Interval(0, 1), Point(1), Interval(1, 2), Interval(1, np.inf))]
+    ['0..<1', 1.0, '>1..2', '>1']
+    """
     if isinstance(region, Point):
         return _value(variable, region.value)
     assert isinstance(region, Interval)  # rows are points and intervals
     if region.low == region.high:
         return _value(variable, region.low)
-    ends = [_shown(variable, end) if np.isfinite(end) else "" for end in (region.low, region.high)]
-    return "..".join(ends)
+    low, high = (_shown(variable, end) if np.isfinite(end) else "" for end in (region.low, region.high))
+    above, below = region.low in apart, region.high in apart
+    if (above and not high) or (below and not low):
+        return f">{low}" if above else f"<{high}"
+    return f"{'>' * above}{low}..{'<' * below}{high}"
 
 
 def _value(variable: Variable, number: float) -> Any:
@@ -138,7 +156,8 @@ def _integers(density: JointDensity, name: str) -> list[Region]:
         return [Point(value) for value in np.arange(first, last + 1)]
     step = np.floor(max(_step(high - low), 1.0))  # steps of 2.5 would make unequal rows
     starts = np.arange(np.ceil(low / step) * step, high + 1, step)
-    edges = np.unique(np.concatenate([[first], starts[starts > first], [last + 1]]))
+    spikes = _spikes(density, density.schema.index(name), SPIKE_SHARE)
+    edges = np.unique(np.concatenate([[first], starts[starts > first], spikes, spikes + 1, [last + 1]]))
     return [Interval(a, b - 1) for a, b in pairwise(edges)]
 
 
@@ -153,6 +172,7 @@ def _intervals(density: JointDensity, name: str) -> list[Region]:
         return points
     step = _step(high - low) if high > low else 1.0
     inner = np.arange(np.ceil(low / step) * step, high, step).round(12)
+    inner = np.union1d(inner, spikes)  # a row ends where a point mass lies, and the next one begins there
     edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
     ranges: list[Region] = [Interval(float(a), float(b)) for a, b in pairwise(edges)]
     return sorted([*points, *ranges], key=_start)
@@ -166,15 +186,15 @@ def _start(region: Region) -> tuple[float, bool]:
     return region.low, True
 
 
-def _spikes(density: JointDensity, n: int) -> FloatArray:
-    """Values of a continuous variable with a probability of their own, the most probable of them."""
+def _spikes(density: JointDensity, n: int, share: float = 0.0) -> FloatArray:
+    """Values of a variable with a probability of their own, above ``share``, the most probable of them."""
     found = np.union1d(density.schema.variables[n].spikes, density.mixture.dictionaries[n].spikes)
     if not len(found):
         return found
     weight = density.mixture.region_masses
     mass = np.array([weight(n, Values((value,))) @ density.mixture.weights for value in found])
     chosen = np.argsort(-mass, kind="stable")[:SINGLE_VALUES]
-    return np.sort(found[chosen[mass[chosen] > 0]])
+    return np.sort(found[chosen[mass[chosen] > share]])
 
 
 def _inside(density: JointDensity, n: int, regions: list[Region]) -> FloatArray:
@@ -207,8 +227,9 @@ def summary(density: JointDensity, name: str) -> str:
     low, middle, high = (density.quantile(name, q) for q in (0.05, 0.5, 0.95))
     mean, deviation = density.mean()[name], density.var()[name] ** 0.5
     parts = [f"median {_short(middle)}", f"90% from {_short(low)} to {_short(high)}"]
-    if isinstance(mean, float) and np.isfinite([mean, deviation]).all() and not is_temporal(variable.dtype):
-        parts = [f"mean {_short(mean)}", f"sd {_short(deviation)}", *parts]
+    if not is_temporal(variable.dtype):  # the mean may exist where the variance does not
+        known = [(word, number) for word, number in (("mean", mean), ("sd", deviation)) if np.isfinite(number)]
+        parts = [*(f"{word} {_short(number)}" for word, number in known), *parts]
     return f"{name}: " + ", ".join(parts)
 
 

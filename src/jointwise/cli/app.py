@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import warnings
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jointwise.cli import commands, rows, showcase
+from jointwise.cli import commands, rows, showcase, streams
 from jointwise.cli.files import forget_spooled
 from jointwise.cli.language import QuestionError
 from jointwise.cli.screen import note
@@ -21,6 +22,7 @@ from jointwise.exceptions import JointwiseError
 
 # What a shell reports of a process that Ctrl-C or a plain kill has ended.
 INTERRUPTED, TERMINATED = 130, 143
+INTERRUPTION = "Interrupted; no result was written."
 
 
 class Commands(TyperGroup):
@@ -41,13 +43,33 @@ class Commands(TyperGroup):
         except (JointwiseError, OSError, MemoryError) as error:
             if ctx.meta["jointwise.debug"]:
                 raise
-            note(f"Error: {_sentence(error)}")
+            _tell(error)
             raise typer.Exit(2 if isinstance(error, QuestionError) else 1) from None
         except KeyboardInterrupt:
-            note("Interrupted; no result was written.")
+            note(INTERRUPTION)
             raise typer.Exit(INTERRUPTED) from None
         finally:
             forget_spooled()
+
+
+def run() -> None:
+    """Run the command as a process: what goes wrong around it, or at its very end, is a sentence too."""
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        streams.drop_output()
+        sys.exit(1)
+    except KeyboardInterrupt:
+        note(INTERRUPTION)
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        _tell(error)
+        sys.exit(1)
 
 
 app = typer.Typer(
@@ -108,11 +130,21 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def _tell(error: Exception) -> None:
+    if isinstance(error, OSError) and error.filename == streams.OUTPUT:
+        streams.drop_output()
+    note(f"Error: {_sentence(error)}")
+
+
 def _sentence(error: Exception) -> str:
+    if isinstance(error, JointwiseError):
+        return str(error)
     if isinstance(error, MemoryError):
         return "There is not enough memory for this; use fewer rows or columns."
     if isinstance(error, FileNotFoundError):
         return f"There is no file {error.filename}."
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, JointwiseError):
+    if isinstance(error, OSError) and error.strerror:
+        if (error.errno, error.filename) == (errno.EBADF, streams.OUTPUT):
+            return "Standard output is closed, so the result cannot be written."
         return f"{error.filename or 'A file'}: {error.strerror}."
-    return str(error)
+    return f"jointwise itself went wrong ({type(error).__name__}: {error}). Please report this; --debug shows where."

@@ -21,6 +21,7 @@ class ArrowFile(TableFile):
         super().__init__(path, label)
         self._kind = kind
         self._arrow = _pyarrow(label)
+        _check_name(path)
         # pandas keeps its index as one more column
         self.names = self._named([name for name in self._schema_names() if not name.startswith("__index_level_")])
 
@@ -45,7 +46,13 @@ class ArrowFile(TableFile):
 
     def cells(self, block: Any) -> Cells:
         """Every cell of a block as it came, None where there is a gap."""
-        return {name: without_nan(cells) for name, cells in block.to_pydict().items()}
+        return {name: without_nan(self._column_cells(block[name])) for name in block.column_names}
+
+    def _column_cells(self, column: Any) -> list[Any]:
+        try:
+            return list(column.to_pylist())
+        except (ValueError, OverflowError):  # a moment that Python has none for: beyond year 9999, or a nanosecond
+            return list(column.cast(self._arrow.string()).to_pylist())
 
     def _schema_names(self) -> list[str]:
         try:
@@ -87,6 +94,8 @@ class DatasetFile(ArrowFile):
     def __init__(self, paths: Sequence[Path], label: str, kind: str) -> None:
         if kind == "stream":
             raise InputError(f"{label}: of Arrow streams only one can be read; write them as Parquet or Feather files.")
+        for path in paths:
+            _check_name(path)
         self._paths = [str(path) for path in paths]
         super().__init__(paths[0], label, kind)
 
@@ -109,6 +118,13 @@ class DatasetFile(ArrowFile):
             for batch in table.to_batches(most):
                 read += len(batch)
                 yield read - 1, total, batch
+
+
+def _check_name(path: Path) -> None:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{path}: its name is not text in UTF-8, which pyarrow needs; rename the file.") from None
 
 
 def _pyarrow(label: str) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from jointwise._typing import FloatArray
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_tables
 from jointwise.cli.language import bind, parse_conditions, parse_question
@@ -17,8 +19,8 @@ from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
 from jointwise.variables import Kind
 
-# Rows drawn at once.
-SAMPLE_BLOCK = 100_000
+# Rows drawn at once, and in all: hours and tens of gigabytes.
+SAMPLE_BLOCK, MOST_DRAWN = 100_000, 1_000_000_000
 
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file; a table is fitted first.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV, JSON lines, Parquet or Arrow; - is standard input.")]
@@ -186,34 +188,51 @@ def query(
         p = plain(answers.probability(density, bound.asked, bound.given))
         if p == 0 and any(isinstance(r, Point) and _has_density(density, n) for n, r in bound.asked.items()):
             screen.note("Note: a single value of a continuous variable has probability zero; ask for a range.")
-        _put(output, form, {"probability": [p]}, [f"{p:.6g}"])
+        _put(output, form, [{"probability": [p]}], [f"{p:.6g}"])
         return
     rest = answers.condition(density, bound.given)
     parts, table = answers.distribution(rest, bound.names)
-    columns = answers.combinations(bound.names, parts, table, top)
-    if len(parts) == 1:
-        picture = screen.bars(bound.names[0], columns)
-    else:
-        picture = screen.crossed(bound.names, parts, table) if len(parts) == 2 and not top else screen.table(columns)
-    numeric = [name for name in bound.names if rest.schema[name].categories is None]
-    _put(output, form, columns, [picture, *(answers.summary(rest, name) for name in numeric)])
+    if form == "table":
+        numeric = [name for name in bound.names if rest.schema[name].categories is None]
+        screen.show(
+            *_pictures(bound.names, parts, table, top),
+            *(answers.summary(rest, name) for name in numeric),
+        )
+        return
+    _put(output, form, answers.combinations(bound.names, parts, table, top), [])
+
+
+def _pictures(names: tuple[str, ...], parts: list[answers.Partition], table: FloatArray, top: int | None) -> list[Any]:
+    """Return a table for a person, of the most probable rows where there are many, and a line that says so."""
+    crossed = len(parts) == 2 and not top
+    if crossed and screen.fits([len(part.labels) for part in parts]):
+        return [screen.crossed(names, parts, table)]
+    few = top or (screen.ROWS if table.size > screen.ROWS else None)
+    (columns,) = answers.combinations(names, parts, table, min(few, answers.BLOCK_ROWS) if few else None)
+    picture = screen.bars(names[0], columns) if len(parts) == 1 else screen.table(columns)
+    if top or few is None:
+        return [picture]
+    share = sum(columns["probability"])
+    rows = f"These are the {few} most probable of {table.size:,} rows, together {share:.1%}."
+    return [picture, f"{rows} All of them: -o FILE; another number of them: --top N."]
 
 
 def _has_density(density: JointDensity, n: int) -> bool:
     return density.schema.variables[n].kind is Kind.CONTINUOUS
 
 
-def _put(output: str, form: str, columns: dict[str, list[Any]], pictures: list[Any]) -> None:
+def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], pictures: list[Any]) -> None:
     if form == "table":
         screen.show(*pictures)
         return
     with writing(output, form) as write:
-        write(columns)
+        for block in blocks:
+            write(block)
 
 
 def sample(
     model: Model,
-    n: Annotated[int, typer.Option("-n", min=0, help="Number of rows.")] = 10,
+    n: Annotated[int, typer.Option("-n", min=0, max=MOST_DRAWN, help=f"Number of rows, at most {MOST_DRAWN:,}.")] = 10,
     given: Annotated[str | None, typer.Option(help="Conditions, such as 'sex=F, age > 40'.")] = None,
     output: Output = "-",
     form: Format = None,
@@ -234,8 +253,9 @@ def sample(
         if isinstance(region, Point)
     }
     rng = np.random.default_rng(seed)
-    with writing(output, form) as write:
+    with writing(output, form) as write, screen.tasks("Drawing") as progress:
         for start in range(0, max(n, 1), SAMPLE_BLOCK):
+            progress(start, n, "")
             rows = rest.mixture.sample(min(SAMPLE_BLOCK, n - start), rng)
             drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
             drawn |= {name: [value] * len(rows) for name, value in fixed.items()}

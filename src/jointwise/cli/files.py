@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import IO
 
 from jointwise._checks import listed
+from jointwise._files import is_stream, naming
 from jointwise.cli.arrow_file import ArrowFile, DatasetFile
 from jointwise.cli.table_file import TableFile
 from jointwise.cli.text_files import ChainedFile, CsvFile, JsonFile
 from jointwise.exceptions import InputError
 
-# Copies of standard input, to be removed at the end.
-_SPOOLED: list[Path] = []
+# Copies of standard input and of pipes by their path, to be removed at the end.
+_SPOOLED: dict[str, Path] = {}
+# Share of the room on the disk that a copy may take, and what may come of a device that might never end.
+SPOOL_SHARE, MOST_OF_A_DEVICE = 0.9, 1 << 30
+# Bytes copied at once.
+CHUNK = 1 << 20
 
 
-def open_table(path: str, missing: Sequence[str] = (), label: str | None = None) -> TableFile:
-    """Open a table by what its first bytes show; ``-`` is standard input, kept on disk meanwhile.
+def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
+    """Open a table by what its first bytes show; ``-`` is standard input; it and pipes are kept on disk meanwhile.
 
     Parameters
     ----------
     path : str
     missing : sequence of str
         Text that marks a gap, beside empty cells, NA and NaN.
-    label : str, optional
-        What the file is called in sentences.
     """
-    place = spooled() if path == "-" else Path(path)
-    label = label or ("standard input" if path == "-" else path)
+    place = at_hand(path)
+    label = called(path)
     kind = _kind(place, label)
     if kind in {"csv", "json"}:
         return (CsvFile if kind == "csv" else JsonFile)(place, label, frozenset(missing))
@@ -51,15 +58,17 @@ def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
         return open_table(paths[0], missing)
     if "-" in paths:
         raise InputError("Standard input cannot be one of several files; name files only.")
-    files = [file for path in paths for file in _files(Path(path))]
-    kinds = {_kind(file, str(file)) for file in files}
+    found = [file for path in paths for file in _files(Path(path))]
+    files = [at_hand(str(file)) for file in found]
+    kinds = {_kind(file, str(name)) for file, name in zip(files, found, strict=True)}
     label = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if len(kinds) > 1:
         raise InputError(f"{label}: files of one table must be of one kind; these are {listed(sorted(kinds))}.")
     kind = kinds.pop()
     if kind in {"csv", "json"}:
         type_of_file = CsvFile if kind == "csv" else JsonFile
-        return ChainedFile([type_of_file(file, str(file), frozenset(missing)) for file in files], label)
+        named = zip(files, map(str, found), strict=True)
+        return ChainedFile([type_of_file(file, name, frozenset(missing)) for file, name in named], label)
     return DatasetFile(files, label, kind)
 
 
@@ -87,15 +96,57 @@ def _kind(place: Path, label: str) -> str:
     return "json" if text[:1] in {b"{", b"["} else "csv"
 
 
-def spooled() -> Path:
-    """Copy standard input to a file that vanishes with the process, for it is read more than once."""
+def called(path: str) -> str:
+    """Return what an input is called in sentences."""
+    return "standard input" if path == "-" else path
+
+
+def at_hand(path: str) -> Path:
+    """Return a file that can be read more than once: a copy of standard input or of a pipe, for they cannot be.
+
+    Copies vanish with the process.
+    """
+    if path != "-" and (not is_stream(path) or Path(path).is_file()):
+        return Path(path)
+    if path not in _SPOOLED:
+        if path == "-" and sys.stdin is None:
+            raise InputError("Standard input is closed, so there is nothing to read; name a file.")
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as stream:
+            _spool(path, stream)
+    return _SPOOLED[path]
+
+
+def _spool(path: str, stream: IO[bytes]) -> None:
     with tempfile.NamedTemporaryFile(prefix="jointwise-", delete=False) as file:
-        _SPOOLED.append(Path(file.name))
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return _SPOOLED[-1]
+        _SPOOLED[path] = Path(file.name)
+        free, folder = shutil.disk_usage(file.name).free, _SPOOLED[path].parent
+        most = int(free * SPOOL_SHARE)
+        if _is_device(stream):
+            most = min(most, MOST_OF_A_DEVICE)
+        while chunk := _read(stream, path):
+            most -= len(chunk)
+            if most < 0:
+                raise InputError(
+                    f"{called(path)} does not end, or is more than the folder {folder} may hold for it; name a file "
+                    "instead, or another folder by the variable TMPDIR."
+                )
+            with naming(f"The copy of {called(path)} in {folder}"):
+                file.write(chunk)
+
+
+def _read(stream: IO[bytes], path: str) -> bytes:
+    with naming(called(path)):
+        return stream.read(CHUNK)
+
+
+def _is_device(stream: IO[bytes]) -> bool:
+    try:
+        return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # no file of the system's
+        return False
 
 
 def forget_spooled() -> None:
-    """Remove what was kept of standard input."""
+    """Remove what was kept of standard input and of pipes."""
     while _SPOOLED:
-        _SPOOLED.pop().unlink(missing_ok=True)
+        _SPOOLED.popitem()[1].unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._checks import listed, unknown_name
-from jointwise.cli.files import open_table, spooled
+from jointwise.cli.files import at_hand, open_table
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
 from jointwise.cli.table_file import TableFile
@@ -86,12 +86,12 @@ def open_model(path: str, missing: Sequence[str] = ()) -> JointDensity | TableFi
 
 
 def _open(path: str, missing: Sequence[str]) -> ClassModel | JointDensity | TableFile:
-    place = spooled() if path == "-" else Path(path)
+    place = at_hand(path)
     with place.open("rb") as file:
         is_model = file.read(len(MAGIC)) == MAGIC
     if is_model:
         return read_model(place)
-    return open_table(str(place), missing, label="standard input" if path == "-" else path)
+    return open_table(path, missing)
 
 
 def _density(model: ClassModel | JointDensity) -> JointDensity:

@@ -6,8 +6,6 @@ import csv
 import datetime as dt
 import json
 import math
-import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from jointwise._files import is_stream, replacing, target
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.variables import Kind, Variable, is_temporal
@@ -30,10 +29,10 @@ Write = Callable[[Columns], None]
 
 
 def format_of(path: str, asked: str | None) -> str:
-    """Return the format asked for, or that of the file's extension, or CSV on standard output."""
+    """Return the format asked for, or that of the file's extension, or CSV on standard output and into pipes."""
     if asked is not None:
         return asked
-    if path == "-":
+    if path == "-" or is_stream(path):
         return "csv"
     extension = Path(path).suffix.lower()
     if extension not in _BY_EXTENSION:
@@ -58,9 +57,9 @@ def write_bytes(path: str, data: bytes) -> None:
 
 def check_place(path: str) -> None:
     """Refuse a place that cannot be written to, before the work is done."""
-    place = Path(path)
-    if path == "-":
+    if path == "-" or is_stream(path):
         return
+    place = target(path)
     if not place.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {place.parent}.")
     if place.is_dir():
@@ -75,16 +74,17 @@ def _destination(path: str) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.flush()
         return
     check_place(path)
-    place = Path(path)
-    beside = place.with_name(f".jointwise-{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(place)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(path) as file:
+        yield file
+
+
+def encoded(text: str) -> bytes:
+    r"""Text as bytes; half of a surrogate pair, which UTF-8 does not have, as JSON writes it.
+
+    >>> encoded("a\ud800")
+    b'a\\ud800'
+    """
+    return text.encode("utf-8", "backslashreplace")
 
 
 def plain(cell: Any, digits: int = 10) -> Any:
@@ -131,7 +131,7 @@ class _Lines:
         self._binary = binary
 
     def write(self, line: str) -> None:
-        self._binary.write(line.encode())
+        self._binary.write(encoded(line))
 
 
 def _text(cell: Any) -> Any:
@@ -142,7 +142,7 @@ def _text(cell: Any) -> Any:
 
 @contextmanager
 def _json_lines(binary: IO[bytes]) -> Iterator[Write]:
-    yield lambda columns: binary.writelines(f"{row}\n".encode() for row in _json_rows(columns))
+    yield lambda columns: binary.writelines(encoded(f"{row}\n") for row in _json_rows(columns))
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def _json_array(binary: IO[bytes]) -> Iterator[Write]:
     def write(columns: Columns) -> None:
         nonlocal separator
         for row in _json_rows(columns):
-            binary.write(f"{separator}{row}".encode())
+            binary.write(encoded(f"{separator}{row}"))
             separator = ",\n"
 
     yield write
@@ -183,12 +183,24 @@ def _arrow_table(binary: IO[bytes], form: str) -> Iterator[Write]:
             f"Writing {form} needs pyarrow, which is not installed: pip install pyarrow"
         ) from None
     blocks: list[Any] = []
-    yield lambda columns: blocks.append(pa.table({name: list(cells) for name, cells in columns.items()}))
-    table = pa.concat_tables(blocks, promote_options="permissive") if blocks else pa.table({})
+
+    def write(columns: Columns) -> None:
+        blocks.append(pa.table({_utf8(name): [_utf8(cell) for cell in cells] for name, cells in columns.items()}))
+
+    try:
+        yield write
+        table = pa.concat_tables(blocks, promote_options="permissive") if blocks else pa.table({})
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"The result does not fit into {form} ({reason}); write csv or jsonl.") from None
     if form == "parquet":
         parquet.write_table(table, binary)
     else:
         feather.write_feather(table, binary)
+
+
+def _utf8(cell: Any) -> Any:
+    return encoded(cell).decode() if isinstance(cell, str) else cell
 
 
 _WRITERS: Mapping[str, Callable[[IO[bytes]], Any]] = {

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Width of the longest bar, and of a line that goes to a file.
 BAR, WIDE = 30, 160
+# Rows of a table that a person looks at, and columns of one that goes both ways.
+ROWS, COLUMNS = 50, 16
 
 
 def note(sentence: str) -> None:
@@ -66,6 +68,11 @@ def bars(name: str, columns: Mapping[str, Sequence[Any]]) -> Table:
     for text, p in zip(columns[name], columns["probability"], strict=True):
         made.add_row(_cell(text), percent(p), _bar(p / largest))
     return made
+
+
+def fits(sizes: Sequence[int]) -> bool:
+    """Whether probabilities of two variables with so many rows each can be shown as a table that goes both ways."""
+    return max(sizes) <= ROWS and min(sizes) <= COLUMNS
 
 
 def crossed(names: Sequence[str], parts: Sequence[Partition], probabilities: FloatArray) -> Table:

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from jointwise._files import is_stream
 from jointwise.cli import answers, commands, rows, screen
 from jointwise.cli.commands import Missing, Model
 from jointwise.cli.files import open_table
 from jointwise.cli.language import bind, parse_question
 from jointwise.cli.models import load_model
-from jointwise.cli.outputs import check_place, write_bytes, writing
+from jointwise.cli.outputs import check_place, encoded, write_bytes, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.table_file import TableFile
 from jointwise.exceptions import InputError, MissingDependencyError
@@ -47,7 +48,7 @@ def plot(
     Example: jointwise plot people.jw "age, income | sex=F" --data people.csv -o pair.png
     """
     check_place(output)
-    form = "png" if output == "-" else Path(output).suffix.lower().removeprefix(".")
+    form = "png" if output == "-" or is_stream(output) else Path(output).suffix.lower().removeprefix(".")
     if form not in PICTURES:
         raise typer.BadParameter(f"{output!r} does not end in one of {', '.join(PICTURES)}.", param_hint="--output")
     if output == "-" and sys.stdout.isatty():
@@ -63,11 +64,20 @@ def plot(
             raise typer.BadParameter("Name variables to draw, such as 'age, income | sex=F'.", param_hint="NAMES")
     if components and len(names) != 1:
         raise typer.BadParameter("--components draws one variable; name it.", param_hint="--components")
+    _check_text(density)
     table = None if data is None else _rows_given(density, given, open_table(data, missing or ()))
     figure = _figure(answers.condition(density, given), names, table, components=components)
     picture = io.BytesIO()
     figure.savefig(picture, format=form, dpi=DPI)
     write_bytes(output, picture.getvalue())
+
+
+def _check_text(density: JointDensity) -> None:
+    """Refuse names and categories that no font has."""
+    for variable in density.schema:
+        for text in (variable.name, *(variable.categories or ())):
+            if encoded(str(text)) != str(text).encode("utf-8", "surrogatepass"):
+                raise InputError(f"{text!r} holds half of a surrogate pair, which a picture cannot show; rename it.")
 
 
 def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, components: bool) -> Any:

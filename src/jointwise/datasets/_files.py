@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -20,6 +19,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from jointwise._files import replacing
 from jointwise.exceptions import DatasetError, MissingDependencyError
 
 # Names the folder of files already on disk; without it, a folder in the user's home.
@@ -208,14 +208,8 @@ def _write(path: Path, contents: bytes) -> None:
     """Write a file whole or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".download-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(contents)
-            Path(temporary).replace(path)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as file:
+            file.write(contents)
     except OSError as error:
         raise DatasetError(
             f"The file {path} cannot be written: {error.strerror}. Name a folder of your own by `data_home` or by the "

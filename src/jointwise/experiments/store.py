@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import platform
 import re
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import jointwise
+from jointwise._files import replacing
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.experiments.base import Result, Task
 
@@ -106,18 +106,8 @@ class TaskStore:
 def write_atomically(path: Path, text: str) -> None:
     """Put a text file in its place in one step, after it has reached the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    if os.name == "posix":  # the move itself must reach the disk too; elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def versions() -> Mapping[str, str]:

@@ -1,8 +1,8 @@
 """The joint density and what can be asked of it.
 
 :class:`JointDensity` is the object users hold; :class:`~jointwise.joint.mixture.ProductMixture` is its arithmetic on
-encoded values; ``events``, ``moments``, ``information``, ``prediction`` and ``serialization`` each answer one kind of
-question. :class:`ClassModel` is a density and all else that it takes to tell the class of a row.
+encoded values; ``events``, ``conditioning``, ``moments``, ``information``, ``prediction`` and ``serialization`` each
+answer one kind of question. :class:`ClassModel` is a density and all else that it takes to tell the class of a row.
 """
 
 from jointwise.joint.classes import ClassModel

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike
 from jointwise._checks import LONGEST, check_integer, listed, shown
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
+from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
 from jointwise.joint import events, information, moments, prediction, serialization
-from jointwise.joint.events import Point, Region, parse_region
+from jointwise.joint.conditioning import conditioned
+from jointwise.joint.events import Region, parse_region
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 from jointwise.tables import decode, encode, read_table
@@ -115,22 +116,13 @@ class JointDensity:
         event : mapping of names to what is known
             A value, ``(low, high)`` (closed, None for an open end), or a set of values. A value takes its variable
             out; an interval or a set keeps it, truncated.
+
+        Warns
+        -----
+        RareEventWarning
+            If the event is next to impossible, so that the answer extrapolates.
         """
-        regions = self._regions(event)
-        gone = {n for n, region in regions.items() if isinstance(region, Point)}
-        if len(gone) == len(self.schema):
-            raise InputError(
-                "The event fixes every variable, so nothing is left to describe; use logpdf for its density."
-            )
-        try:
-            mixture = self.mixture.condition(regions)
-        except ImpossibleEventError:
-            raise ImpossibleEventError(
-                f"The event {shown(dict(event))} has probability zero under this density, so it cannot be "
-                "conditioned on."
-            ) from None
-        rest = [v.name for n, v in enumerate(self.schema) if n not in gone]
-        return JointDensity(self.schema.select(rest), mixture)
+        return JointDensity(*conditioned(self.schema, self.mixture, self._regions(event)))
 
     def probability(self, event: Mapping[str, Any]) -> float:
         """Probability of a box: a value, closed interval or set for some of the variables."""

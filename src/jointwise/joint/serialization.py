@@ -20,17 +20,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 import numpy as np
 
 from jointwise._checks import MALFORMED, cause, shown
+from jointwise._files import replacing
 from jointwise._typing import FloatArray
 from jointwise.exceptions import FileFormatError, InputError
 
@@ -43,6 +44,8 @@ MAX_JSON = 1 << 24
 MAX_BRANCHES = 1 << 19
 MAX_DEPTH = 64
 _MARKS = bytes.maketrans(b"{}", b"[]")
+# Read at a time from what does not tell its length.
+CHUNK = 1 << 20
 _PREFIX = struct.Struct("<10sIQ")
 _DIGEST = 32
 
@@ -83,7 +86,9 @@ def write(path: Path, content: dict[str, Any], form: Form = DENSITY) -> None:
             f"The {form.name} takes {len(body):,} bytes with {len(header):,} for names and categories; a file may take "
             f"at most {MAX_BYTES:,} with {MAX_JSON:,}."
         )
-    _replace(path, body + hashlib.sha256(body).digest())
+    with replacing(path) as file:
+        file.write(body)
+        file.write(hashlib.sha256(body).digest())
 
 
 def digest(content: dict[str, Any]) -> str:
@@ -138,14 +143,26 @@ def _verified_body(path: Path, form: Form) -> memoryview:
                 f"{path} has format version {version}; this jointwise reads version {form.version}. "
                 "Read it with the jointwise that wrote it, or a newer one."
             )
-        size = os.fstat(file.fileno()).st_size
-        if size > MAX_BYTES:
-            raise FileFormatError(f"{path} has {size:,} bytes; a jointwise {form.name} has at most {MAX_BYTES:,}.")
-        data += file.read(max(size - len(data), 0))
+        rest = _rest(file, MAX_BYTES - len(data))
+        if rest is None:
+            raise FileFormatError(f"{path} is too long: a jointwise {form.name} has at most {MAX_BYTES:,} bytes.")
+        data += rest
     body = memoryview(data)[:-_DIGEST]
     if hashlib.sha256(body).digest() != data[-_DIGEST:]:
         raise FileFormatError(f"{path} is damaged or cut short: its checksum does not fit. Write it again.")
     return body
+
+
+def _rest(file: IO[bytes], most: int) -> bytes | None:
+    """Return all that follows, None where that is more than it may be; a pipe is read once, as far as that."""
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode):  # tells its length, so that nothing is read in vain
+        return file.read() if status.st_size - file.tell() <= most else None
+    parts = []
+    while most >= 0 and (part := file.read(CHUNK)):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts) if most >= 0 else None
 
 
 def _json_length(body: memoryview) -> int:
@@ -227,16 +244,3 @@ def _read_arrays(shapes: Any, payload: memoryview) -> list[FloatArray]:
     if at != len(payload):
         raise FileFormatError("its arrays are shorter than the file")
     return arrays
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put ``data`` at ``path`` in one step: a kill at any moment leaves the old file or the new one."""
-    beside = path.with_name(f".jointwise-{secrets.token_hex(8)}")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

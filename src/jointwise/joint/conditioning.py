@@ -1,0 +1,100 @@
+"""Conditioning by positions: what is left of the variables, and a word where the event is next to impossible."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.special import gammaincc, softmax
+
+from jointwise._checks import listed
+from jointwise._typing import FloatArray
+from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
+from jointwise.joint.events import Interval, Point, Region
+from jointwise.joint.mixture import ProductMixture
+from jointwise.variables import Kind, Schema, Variable
+
+# Events as far out as this are next to impossible: no table of use has so many rows.
+RARE = 1e-8
+
+
+def conditioned(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region]) -> tuple[Schema, ProductMixture]:
+    """Variables and mixture given ``event``, with a warning where it is next to impossible.
+
+    Parameters
+    ----------
+    schema : Schema
+    mixture : ProductMixture
+    event : mapping of positions to regions
+        A point takes its variable out.
+    """
+    if not event:
+        return schema, mixture
+    gone = {n for n, region in event.items() if isinstance(region, Point)}
+    if len(gone) == len(schema):
+        raise InputError(
+            "What is given settles every variable, so nothing is left to describe; ask for its density (logpdf)."
+        )
+    names = listed(schema.names[n] for n in event)
+    try:
+        rest = mixture.condition(event)
+    except ImpossibleEventError:
+        raise ImpossibleEventError(
+            f"What is given of {names} has probability zero under this density, so it cannot be conditioned on."
+        ) from None
+    share = rarity(schema, mixture, event)
+    if share < RARE:
+        warnings.warn(
+            f"What is given of {names} is next to impossible under this density: about {max(share, 1e-300):.1g} of all "
+            "rows are as far out. The answer extrapolates.",
+            RareEventWarning,
+            stacklevel=3,
+        )
+    return schema.select([v.name for n, v in enumerate(schema) if n not in gone]), rest
+
+
+def rarity(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region]) -> float:
+    r"""Share of rows that are as far out as ``event``.
+
+    Each part of the event has a probability :math:`p_k` given the parts before it: that of its interval or set, or,
+    of a single value, that of a value at least as far out. They are joined as Fisher joins tests: of rows that are
+    ordinary in all K parts, :math:`-\sum_k \log p_k` follows a gamma law of shape K, so that many conditions are not
+    odd because they are many.
+
+    Parameters
+    ----------
+    schema : Schema
+    mixture : ProductMixture
+    event : mapping of positions to regions
+        Of positive density.
+    """
+    with np.errstate(divide="ignore"):  # log 0 = -inf: a component that is ruled out, or a tail beyond what is small
+        log_weights, surprise = np.log(mixture.weights), 0.0
+        for n, region in event.items():
+            weights = softmax(log_weights)
+            surprise -= np.log(min(_part(schema.variables[n], mixture, n, region, weights), 1.0))
+            log_weights = log_weights + _log_likelihoods(mixture, n, region)
+    return float(gammaincc(len(event), surprise))
+
+
+def _part(variable: Variable, mixture: ProductMixture, n: int, region: Region, weights: FloatArray) -> float:
+    """Probability of a region, or of values at least as far out as a point."""
+
+    def mass(of: Region) -> float:
+        return float(mixture.region_masses(n, of) @ weights)
+
+    if not isinstance(region, Point):
+        return mass(region)
+    if variable.categories is not None:  # those that are no more probable, at most
+        return len(variable.categories) * mass(region)
+    if variable.kind is Kind.CONTINUOUS and (spike := mass(region)) > 0:
+        return spike
+    return 2 * min(mass(Interval(-np.inf, region.value)), mass(Interval(region.value, np.inf)))
+
+
+def _log_likelihoods(mixture: ProductMixture, n: int, region: Region) -> FloatArray:
+    """Log-likelihood of a region under each component; shape (F,)."""
+    if isinstance(region, Point):
+        return np.asarray(mixture.log_conditionals(n, np.array([region.value]))[0])
+    return np.log(mixture.region_masses(n, region))

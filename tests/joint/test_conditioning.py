@@ -1,0 +1,105 @@
+"""What is next to impossible is told: how far out an event is, by a slow twin, and that ordinary rows are not odd."""
+
+import warnings
+
+import numpy as np
+import pytest
+from joint_cases import random_density
+from scipy import stats
+
+from jointwise import Dictionary, JointDensity
+from jointwise.exceptions import RareEventWarning
+from jointwise.families import Gaussian
+from jointwise.joint import ProductMixture
+from jointwise.joint.conditioning import RARE, rarity
+from jointwise.joint.events import Interval, Point, Values
+from jointwise.variables import Schema, Variable
+
+
+@pytest.fixture
+def density():
+    schema = Schema(
+        (
+            Variable("pay", "continuous"),
+            Variable("job", "categorical", categories=("cook", "nurse", "king"), dtype="string"),
+            Variable("age", "integer"),
+            Variable("gain", "continuous", spikes=(0.0,)),
+        )
+    )
+    atoms = (
+        Dictionary((Gaussian([0.0, 9.0], [1.0, 2.0]),)),
+        Dictionary.categories(3),
+        Dictionary.grid("gaussian", 30, 50, n=2, scale=8).on_lattice(),
+        Dictionary((Gaussian(100.0, 1.0),)) + Dictionary.points([0.0]),
+    )
+    columns = [
+        np.eye(2),
+        np.array([[0.5, 0.3], [0.5, 0.7], [0.0, 3e-11]]),
+        np.eye(2),
+        np.array([[1.0, 1 - 1e-12], [0.0, 1e-12]]),
+    ]
+    columns[1] /= columns[1].sum(axis=0)
+    return JointDensity(schema, ProductMixture([0.5, 0.5], columns, atoms))
+
+
+@pytest.mark.parametrize(
+    ("event", "share"),
+    [
+        ({"pay": (25.0, None)}, stats.norm.sf(8) / 2),
+        ({"pay": -7.0}, stats.norm.sf(7)),
+        ({"job": "king"}, 4.5e-11),
+        ({"job": {"king"}}, 1.5e-11),
+        ({"gain": 0.0}, 5e-13),
+        ({"age": 120}, stats.norm.sf((119.5 - 50) / 8)),
+        ({"pay": 1e6}, 0.0),
+    ],
+)
+def test_an_event_that_is_next_to_impossible_is_told(density, event, share):
+    found = rarity(density.schema, density.mixture, density._regions(event))
+    assert found == pytest.approx(share, rel=1e-6)
+    (name,) = event
+    with pytest.warns(RareEventWarning, match=rf"given of '{name}' is next to impossible .*about .*extrapolates"):
+        rest = density.condition(event)
+    assert np.isfinite(rest.mixture.logpdf(rest.mixture.sample(3, np.random.default_rng(0)))).all()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {}, {"pay": 3.0}, {"pay": (15, None)}, {"job": "nurse"}, {"age": (0, 10)}, {"gain": 100.3},
+        {"pay": 0.0, "job": "cook", "age": 31}, {"pay": -5.0},
+    ],
+)  # fmt: skip
+def test_other_events_are_answered_without_a_word(density, event):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        density.condition(event)
+
+
+def test_parts_count_given_those_before_them(density):
+    """Each of two parts is ordinary alone: they are odd together, or not, and the slow way agrees."""
+    event = {0: Point(-1.0), 2: Interval(90.0, np.inf)}
+    first = density.mixture.marginal([0])
+    tails = [2 * min(first.cdf(np.array([[-1.0]]))[0], 1 - first.cdf(np.array([[-1.0]]))[0])]
+    given = density.mixture.condition({0: Point(-1.0)})
+    tails.append(np.exp(given.log_probability({1: Interval(90.0, np.inf)})))
+    slow = stats.combine_pvalues(tails, method="fisher").pvalue
+    assert rarity(density.schema, density.mixture, event) == pytest.approx(slow, rel=1e-6)
+    alone = rarity(density.schema, density.mixture, {2: event[2]})
+    assert slow < RARE < alone
+
+
+def test_a_set_is_as_odd_as_it_is_improbable(density):
+    asked = Values((0.0, 1.0, 2.0))
+    assert rarity(density.schema, density.mixture, {1: asked}) == pytest.approx(1)
+
+
+def test_ordinary_rows_are_not_odd_however_many_cells_are_known():
+    """Cells of rows that the density itself draws, all but one of them: their oddity is never small."""
+    rng = np.random.default_rng(0)
+    density = random_density(rng, ["smooth"] * 12 + ["label"] * 12, 3, "numpy")
+    rows = density.mixture.sample(200, rng)
+    shares = [
+        rarity(density.schema, density.mixture, {n: Point(float(row[n])) for n in range(len(row) - 1)}) for row in rows
+    ]
+    assert min(shares) > 1e-4
