@@ -44,6 +44,10 @@ class UnseenCategoryWarning(UserWarning):
     """A category that was not there when the model was fitted is treated as missing."""
 
 
+class MisfitWarning(UserWarning):
+    """A fitted model answers some questions far from what rows say; the message names columns and what to do."""
+
+
 class StorageError(JointwiseError, OSError):
     """A file that a fit needs for its own use could not be made, written or read."""
 

@@ -113,6 +113,7 @@ def info(
         return
     screen.show(
         f"{len(density.names)} columns, {density.n_components} components",
+        *([f"check at the fit: {density.verdict}"] if density.verdict else []),
         screen.table(columns),
     )
 

@@ -153,7 +153,7 @@ def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
 def plain_density(model: JUPAD) -> JointDensity:
     """Return a density whose samples are plain columns, whatever package has read the file."""
     fitted: JointDensity = model.density_
-    return JointDensity(Schema(fitted.schema.variables, "dict"), fitted.mixture)
+    return JointDensity(Schema(fitted.schema.variables, "dict"), fitted.mixture, fitted.verdict)
 
 
 def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:

@@ -213,7 +213,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         plans = (Plan(coded.schema, coded.axes, choice), Plan(second.schema, second.axes, chosen))
         share = held_out_share(rows, weights, plans, found.columns, rng)
         if share > 0:
-            inner._fit_rows(second, chosen)  # noqa: SLF001
+            inner._fit_rows(second, chosen, checked=False)  # noqa: SLF001
             self.standardised_share_, self.standardised_density_, self._standardisation = share, inner.density_, found
             self._notes = replace(self._notes, second_share=share)
 

@@ -1,12 +1,13 @@
 """The joint density and what can be asked of it.
 
 :class:`JointDensity` is the object users hold; :class:`~jointwise.joint.mixture.ProductMixture` is its arithmetic on
-encoded values; ``events``, ``moments``, ``information``, ``prediction`` and ``serialization`` each answer one kind of
-question.
+encoded values; ``events``, ``moments``, ``information``, ``prediction``, ``check`` and ``serialization`` each answer
+one kind of question.
 """
 
+from jointwise.joint.check import Check, Finding
 from jointwise.joint.density import JointDensity
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 
-__all__ = ["Estimate", "JointDensity", "ProductMixture"]
+__all__ = ["Check", "Estimate", "Finding", "JointDensity", "ProductMixture"]
