@@ -15,10 +15,13 @@ from jointwise.cli.language import bind, parse_question
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian, Uniform
 from jointwise.joint import Check
-from jointwise.joint import check as module
+from jointwise.joint import check as fronts
+from jointwise.joint import comparison as module
 from jointwise.joint.cells import axis_of_values, cells_of_bins
-from jointwise.joint.check import FALSE_ALARM, LEAST_ERROR, Finding, _Noise, check_bins, check_rows
+from jointwise.joint.check import check_bins, check_rows
+from jointwise.joint.comparison import FALSE_ALARM, LEAST_ERROR, _Noise
 from jointwise.joint.events import Interval, Point
+from jointwise.joint.findings import Finding
 from jointwise.variables import Variable
 
 PAY = Variable("pay", "continuous")
@@ -185,7 +188,7 @@ def comparison(density, rows):
         masses = density.mixture.dictionaries[n].masses(axis) @ density.mixture.coefficients[n]
         cells.append(cells_of_bins(variable, axis, masses, axis.index(X[:, n]), None))
         if variable.categories is None:
-            values += module._values(variable, n, density.mixture, X[:, n])
+            values += fronts._values(variable, n, density.mixture, X[:, n])
     return module.Comparison(tuple(cells), density.mixture.weights, values=tuple(values))
 
 
@@ -296,7 +299,7 @@ def test_many_categories_are_merged_and_names_with_signs_quoted():
 
 
 def test_many_rows_are_sampled_and_the_sample_is_drawn_by_rng(monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", 300)
+    monkeypatch.setattr(fronts, "MOST_ROWS", 300)
     density, rows = dependent(0.3), dependent(0.9).sample(2000, rng=0)
     first, again, other = (density.check(rows, rng=seed) for seed in (0, 0, 1))
     assert first.n_rows == 300

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointwise.joint.check import Beyond, Check, beyond_range, check_bins
+from jointwise.joint.check import beyond_range, check_bins
+from jointwise.joint.comparison import Beyond
+from jointwise.joint.findings import Check
 from jointwise.joint.mixture import ProductMixture
 from jointwise.likelihood import average
 from jointwise.marginals import Rows
@@ -13,9 +15,9 @@ from jointwise.selection import Choice, fold_weights, short_fit
 # Smaller tables tell nothing from noise that is not plain from a look at them.
 LEAST_ROWS = 200
 # Rows that are drawn for it: three quarters to learn from, a quarter to compare with.
-SAMPLE_ROWS = 40_000
+SAMPLE_ROWS = 20_000
 # The best of so many starts: one alone may lead few components astray.
-MOST_STARTS = 6
+MOST_STARTS = 4
 # Cells of the sample at most: it bounds the time for wide tables.
 SAMPLE_CELLS = 1_000_000
 # The check draws its own numbers, so that a fit is the same with it or without.

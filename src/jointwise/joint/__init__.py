@@ -5,8 +5,8 @@ encoded values; ``events``, ``moments``, ``information``, ``prediction``, ``chec
 one kind of question.
 """
 
-from jointwise.joint.check import Check, Finding
 from jointwise.joint.density import JointDensity
+from jointwise.joint.findings import Check, Finding
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 

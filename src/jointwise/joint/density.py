@@ -16,8 +16,9 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.families import Category
 from jointwise.joint import information, moments, prediction, serialization
-from jointwise.joint.check import Check, check_rows
+from jointwise.joint.check import check_rows
 from jointwise.joint.events import Point, Region, parse_region
+from jointwise.joint.findings import Check
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 from jointwise.tables import decode, encode, read_table

@@ -14,7 +14,7 @@ from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
 from jointwise.learning import Learned, learn_atoms
-from jointwise.likelihood import held_out_gain, likelihood_problem
+from jointwise.likelihood import MANY_COMPONENTS, held_out_gain, likelihood_problem
 from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.selection.dictionaries import Models, dictionary_options, split_counts
 from jointwise.solvers import Factors, LikelihoodProblem, PosteriorEM, Solution, solve, start_around
@@ -284,7 +284,8 @@ def short_fit(rows: Rows, choice: Choice, rng: np.random.Generator, n_starts: in
     dictionaries = choice.models[0]
     problem = likelihood_problem(rows, dictionaries, choice.beta)
     rank = 1 if len(dictionaries) == 1 else choice.n_components
-    fitted = Learned(tuple(dictionaries), problem, short_run(problem, rank, rng, n_starts))
+    few = min(n_starts, int(np.ceil(MANY_COMPONENTS / rank)))
+    fitted = Learned(tuple(dictionaries), problem, short_run(problem, rank, rng, 1 if rank == 1 else few))
     return learn_atoms(fitted, rows.axes, tol=SEARCH_TOL) if choice.learn_dictionary and rank > 1 else fitted
 
 
