@@ -54,6 +54,16 @@ def test_a_coarse_dictionary_and_its_range_are_named():
     assert "check: Far beyond noise" in model.summary()
 
 
+def test_a_number_that_repeats_and_is_not_modelled_is_named():
+    """Bins hold more than one whole number, so they alone could not tell."""
+    rng = np.random.default_rng(0)
+    gain = np.where(rng.random(3000) < 0.9, 0, rng.integers(1000, 99999, 3000))
+    wide = Dictionary.grid("gaussian", 0, 1e5, n=9, scale=[100, 12000]).on_lattice()
+    with pytest.warns(MisfitWarning, match=r"P\(gain=0\) is 0\.\d+ in the model and 0\.9"):
+        model = JUPAD(1, dictionaries={"gain": wide}, random_state=0).fit({"gain": gain})
+    assert model.check_.findings[0].rows == np.mean(gain == 0)
+
+
 @pytest.mark.parametrize("estimator", [JUPADClassifier, JUPADImputer])
 def test_every_estimator_checks(estimator):
     columns = dependent()

@@ -20,7 +20,7 @@ from jointwise.axes import Axis
 from jointwise.checkpoint import Checkpoint, check_checkpoint, parameter_marks, table_marks
 from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
-from jointwise.estimators._held_out import held_out_check
+from jointwise.estimators._held_out import held_out_check, repeated_values
 from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.estimators._tables import TableEstimator, generator
 from jointwise.exceptions import InputError, MisfitWarning, StorageError
@@ -288,7 +288,7 @@ class JointEstimator(TableEstimator):
     def _check(self, rows: Rows, choice: Choice, settings: LikelihoodSettings) -> Check | None:
         """Compare a model without some rows with these; whatever goes wrong, the fit itself stands."""
         try:
-            return held_out_check(rows, choice, settings.starts_of_each(1))
+            return held_out_check(rows, choice, settings.starts_of_each(1), self._repeated)
         except KeyboardInterrupt:
             if not self._keeps():
                 raise
@@ -361,6 +361,7 @@ class JointEstimator(TableEstimator):
     def _axes(self, profile: Profile) -> tuple[Schema, tuple[Axis, ...]]:
         """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""
         schema = profile.schema(self.kinds)
+        self._repeated = repeated_values(profile)
         given = self._given_dictionaries()
         variables = tuple(
             replace(v, spikes=tuple(given[v.name].spikes)) if v.name in given and v.kind == "continuous" else v

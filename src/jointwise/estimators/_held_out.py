@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from jointwise.joint.check import beyond_range, check_bins
-from jointwise.joint.comparison import Beyond
+from jointwise._typing import FloatArray
+from jointwise.joint.cells import HEAVY
+from jointwise.joint.check import beyond_range, check_bins, single_value
+from jointwise.joint.comparison import Aside
 from jointwise.joint.findings import Check
 from jointwise.joint.mixture import ProductMixture
 from jointwise.likelihood import average
-from jointwise.marginals import Rows
+from jointwise.marginals import Profile, Rows
 from jointwise.selection import Choice, fold_weights, short_fit
+from jointwise.variables import Kind
 
 # Smaller tables tell nothing from noise that is not plain from a look at them.
 LEAST_ROWS = 200
@@ -24,7 +29,22 @@ SAMPLE_CELLS = 1_000_000
 SEED = 20_240_521
 
 
-def held_out_check(rows: Rows, choice: Choice, n_starts: int) -> Check | None:
+# Shares of the rows by value, of columns by name.
+Repeated = Mapping[str, Mapping[float, float]]
+
+
+def repeated_values(profile: Profile) -> Repeated:
+    """Return the numbers that many rows share: bins, which are all that is kept of a row, may hold others too."""
+    found = {}
+    for column in profile.columns:
+        sketch = column.sketch
+        values, first = np.unique(np.concatenate([sketch.low, sketch.high]), return_index=True)
+        shares = np.concatenate([sketch.low_counts, sketch.high_counts])[first] / max(sketch.n, 1e-300)
+        found[column.name] = {float(values[i]): float(shares[i]) for i in np.flatnonzero(shares >= HEAVY)}
+    return found
+
+
+def held_out_check(rows: Rows, choice: Choice, n_starts: int, repeated: Repeated) -> Check | None:
     """Compare a model like the one fitted with rows that it was not learned from; None for small tables.
 
     Parameters
@@ -35,6 +55,8 @@ def held_out_check(rows: Rows, choice: Choice, n_starts: int) -> Check | None:
         What was fitted.
     n_starts : int
         Starts of the fit; no more than a few are tried here.
+    repeated : mapping
+        What `repeated_values` found in all rows.
     """
     n = len(rows)
     if n < LEAST_ROWS:
@@ -49,19 +71,23 @@ def held_out_check(rows: Rows, choice: Choice, n_starts: int) -> Check | None:
     part = sample.with_weights(held)
     learned = short_fit(sample.with_weights(rest), choice, rng, min(n_starts, MOST_STARTS))
     mixture = average([learned.dictionaries], [learned.factors])
-    beyond = _beyond(rows, mixture)
-    return check_bins(rows.schema, mixture, rows.axes, part.codes, part.weights, rng, repeats=repeats, beyond=beyond)
+    asides = _asides(rows, mixture, repeated)
+    return check_bins(rows.schema, mixture, rows.axes, part.codes, part.weights, rng, repeats=repeats, asides=asides)
 
 
-def _repeats(weights: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def _repeats(weights: FloatArray) -> float:
     """Rows that count as one where weights differ or are large, by the size of a sample as uncertain (Kish)."""
     return max(float((weights**2).sum() / weights.sum()), 1.0)
 
 
-def _beyond(rows: Rows, mixture: ProductMixture) -> list[Beyond]:
-    """What lies beyond the range of all rows."""
-    found: list[Beyond] = []
+def _asides(rows: Rows, mixture: ProductMixture, repeated: Repeated) -> list[Aside]:
+    """Return what bins do not tell: the mass beyond the range of all rows, and at whole numbers that repeat."""
+    found: list[Aside] = []
     for n, variable in enumerate(rows.schema):
+        n_rows = float(rows.marginal(n).sum())
         if variable.categories is None and np.isfinite(variable.observed).all():
-            found += beyond_range(variable, n, mixture, variable.observed, float(rows.marginal(n).sum()))
+            found += beyond_range(variable, n, mixture, variable.observed, n_rows)
+        if variable.kind is Kind.INTEGER:  # of other numbers that repeat, spikes have bins and the rest is rounding
+            shares = repeated.get(variable.name, {}).items()
+            found += [single_value(variable, n, mixture, value, share, n_rows) for value, share in shares]
     return found

@@ -256,9 +256,7 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
         kind = "interval" if " in " in text or "<" in text or ">" in text else "value"
         left_out = [_number(variable, s) for s in spikes if low[g] < s <= high[g]]
         subsets.append(Subset(f"{text} without {', '.join(left_out)}" if left_out else text, kind, (g,)))
-    subsets += [
-        Subset(f"{_text(variable.name)}={_number(variable, s)}", "value", (n_groups + k,)) for k, s in enumerate(spikes)
-    ]
+    subsets += [Subset(value_text(variable, s), "value", (n_groups + k,)) for k, s in enumerate(spikes)]
     sides = []
     for g, cut in enumerate(cuts):
         lower = [*range(g + 1), *(n_groups + k for k, s in enumerate(spikes) if s <= cut)]
@@ -304,6 +302,11 @@ def interval_text(variable: Variable, low: float, high: float) -> str:
     if first == last:
         return f"{name}={_number(variable, first)}"
     return f"{name} in {_number(variable, first)}..{_number(variable, last)}"
+
+
+def value_text(variable: Variable, value: float) -> str:
+    """Return what a question calls a single number."""
+    return f"{_text(variable.name)}={_number(variable, value)}"
 
 
 def beyond_text(variable: Variable, end: float, *, above: bool) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray
 from jointwise.axes import Axis
-from jointwise.joint.cells import Cells, axis_of_values, beyond_text, cells_of_bins
-from jointwise.joint.comparison import MOST_PARTNERS, Beyond, Comparison, Values
+from jointwise.joint.cells import Cells, axis_of_values, beyond_text, cells_of_bins, value_text
+from jointwise.joint.comparison import MOST_PARTNERS, Aside, Comparison, Values
 from jointwise.joint.findings import Check
 from jointwise.joint.mixture import ProductMixture
 from jointwise.variables import Kind, Schema, Variable, is_temporal
@@ -39,7 +39,7 @@ def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.r
     X = X[np.sort(rng.choice(len(X), MOST_ROWS, replace=False))] if len(X) > MOST_ROWS else X
     X = _fewer(np.where(np.isfinite(X), X, np.nan), rng)
     cells: list[Cells] = []
-    beyond: list[Beyond] = []
+    asides: list[Aside] = []
     values: list[Values] = []
     for n, variable in enumerate(schema):
         axis = axis_of_values(variable, X[:, n])
@@ -48,9 +48,9 @@ def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.r
         present = X[~np.isnan(X[:, n]), n]
         if variable.categories is None and len(present):
             ends = float(present.min()), float(present.max())
-            beyond += beyond_range(variable, n, mixture, ends, float(len(present)))
+            asides += beyond_range(variable, n, mixture, ends, float(len(present)))
             values += _values(variable, n, mixture, X[:, n])
-    return Comparison(tuple(cells), mixture.weights, beyond=tuple(beyond), values=tuple(values)).check(rng)
+    return Comparison(tuple(cells), mixture.weights, asides=tuple(asides), values=tuple(values)).check(rng)
 
 
 def check_bins(
@@ -62,7 +62,7 @@ def check_bins(
     rng: np.random.Generator,
     *,
     repeats: float = 1.0,
-    beyond: Sequence[Beyond] = (),
+    asides: Sequence[Aside] = (),
 ) -> Check:
     """Compare a mixture with rows of which only the bins are known.
 
@@ -78,19 +78,19 @@ def check_bins(
     rng : numpy.random.Generator
     repeats : float
         Rows that count as one; see `Comparison`.
-    beyond : sequence of Beyond
-        What is asked of the range, which bins do not tell.
+    asides : sequence of Aside
+        What is asked of the range and of single values, which bins do not tell.
     """
     cells = tuple(
         cells_of_bins(v, axis, mixture.dictionaries[n].masses(axis) @ mixture.coefficients[n], codes[:, n], weights)
         for n, (v, axis) in enumerate(zip(schema, axes, strict=True))
     )
-    return Comparison(cells, mixture.weights, weights, repeats, tuple(beyond)).check(rng)
+    return Comparison(cells, mixture.weights, weights, repeats, tuple(asides)).check(rng)
 
 
 def beyond_range(
     variable: Variable, n: int, mixture: ProductMixture, ends: tuple[float, float], n_rows: float
-) -> tuple[Beyond, Beyond]:
+) -> tuple[Aside, Aside]:
     """Return what lies beyond the smallest and the largest of so many values of variable ``n``.
 
     Of numbers both are taken a little further out, to short ones.
@@ -99,9 +99,17 @@ def beyond_range(
     masses = mixture.dictionaries[n].mass([-np.inf, high], [np.nextafter(low, -np.inf), np.inf])
     below, above = masses @ mixture.coefficients[n]
     return (
-        Beyond(variable.name, beyond_text(variable, low, above=False), below, n_rows),
-        Beyond(variable.name, beyond_text(variable, high, above=True), above, n_rows),
+        Aside(variable.name, beyond_text(variable, low, above=False), "range", below, 0.0, n_rows),
+        Aside(variable.name, beyond_text(variable, high, above=True), "range", above, 0.0, n_rows),
     )
+
+
+def single_value(
+    variable: Variable, n: int, mixture: ProductMixture, value: float, share: float, n_rows: float
+) -> Aside:
+    """Return a value of variable ``n`` that a share of so many rows have."""
+    masses = mixture.dictionaries[n].point_mass(np.array([value]))[0] @ mixture.coefficients[n]
+    return Aside(variable.name, value_text(variable, value), "value", masses, share, n_rows)
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:

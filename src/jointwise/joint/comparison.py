@@ -36,23 +36,29 @@ EXACT = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Beyond:
-    """The values of a column beyond all rows, on one side.
+class Aside:
+    """A set of a column that its cells do not tell apart, such as the values beyond all rows.
 
     Parameters
     ----------
     column : str
     text : str
         What a question calls it.
+    kind : str
+        As in `Finding`: "range" or "value".
     masses : array of shape (F,)
         Its probability under each component.
+    share : float
+        Share of the rows that lie there.
     n_rows : float
-        Number of rows, none of which lies there.
+        Number of rows with a value.
     """
 
     column: str
     text: str
+    kind: str
     masses: FloatArray
+    share: float
     n_rows: float
 
 
@@ -90,7 +96,7 @@ class Comparison:
         How often each row counts.
     repeats : float
         Rows that count as one, where weights tell of no more rows than there are: noise is that of fewer.
-    beyond : tuple of Beyond
+    asides : tuple of Aside
     values : tuple of Values
     """
 
@@ -98,7 +104,7 @@ class Comparison:
     mixing: FloatArray
     weights: FloatArray | None = None
     repeats: float = 1.0
-    beyond: tuple[Beyond, ...] = ()
+    asides: tuple[Aside, ...] = ()
     values: tuple[Values, ...] = ()
 
     def check(self, rng: np.random.Generator) -> Check:
@@ -155,17 +161,17 @@ class _Singles:
     def __init__(self, comparison: Comparison) -> None:
         self._all = comparison
         n_sets = sum(len(cells.asked) for cells in comparison.cells)
-        self._noise = _Noise(n_sets + len(comparison.beyond) + len(comparison.values))
+        self._noise = _Noise(n_sets + len(comparison.asides) + len(comparison.values))
 
     def findings(self) -> Iterator[Finding]:
         for cells in self._all.cells:
             yield from self._shares(cells)
-        for side in self._all.beyond:
-            p = float(np.clip(side.masses @ self._all.mixing, 0.0, 1.0))
-            n = side.n_rows / self._all.repeats
-            error = self._noise.exact(*(np.array([v]) for v in (p, 0.0, n)))[0]
+        for aside in self._all.asides:
+            p = float(np.clip(aside.masses @ self._all.mixing, 0.0, 1.0))
+            n = aside.n_rows / self._all.repeats
+            error = float(self._noise.exact(*(np.array([v]) for v in (p, aside.share, n)))[0])
             noise = float(_deviation(np.array(p), np.array(n)))
-            yield Finding(f"P({side.text})", "range", (side.column,), p, 0.0, n, noise, float(error))
+            yield Finding(f"P({aside.text})", aside.kind, (aside.column,), p, aside.share, n, noise, error)
         for values in self._all.values:
             yield from self._mean(values)
 
