@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "engines": set(),
     "marginals": {"variables", "tables", "axes", "engines"},
     "solvers": set(),
-    "joint": {"times", "variables", "tables", "families", "dictionary"},
+    "joint": {"times", "variables", "tables", "axes", "families", "dictionary"},
     "fitting": {"variables", "axes", "families", "dictionary", "marginals", "solvers", "joint"},
     "learning": {"axes", "families", "dictionary", "solvers"},
     "checkpoint": {"axes", "dictionary", "marginals", "solvers", "joint", "learning"},

@@ -52,6 +52,10 @@ class RareEventWarning(UserWarning):
     """What is conditioned on is next to impossible under the density, so the answer extrapolates."""
 
 
+class MisfitWarning(UserWarning):
+    """A fitted model answers some questions far from what rows say; the message names columns and what to do."""
+
+
 class StorageError(JointwiseError, OSError):
     """A file that a fit needs for its own use could not be made, written or read."""
 

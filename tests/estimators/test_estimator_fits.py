@@ -237,6 +237,7 @@ def clusters():
     return rng.normal(size=(240, 3)) + 5 * classes[:, None], classes
 
 
+@pytest.mark.filterwarnings("ignore::jointwise.exceptions.MisfitWarning")  # two components for three clusters
 def test_score_is_the_mean_of_score_samples(clusters):
     X, _ = clusters
     model = JUPAD(**QUICK).fit(X)
@@ -258,6 +259,7 @@ def test_grid_search_and_cross_validation_of_the_classifier(clusters):
     assert scores.min() > 0.95
 
 
+@pytest.mark.filterwarnings("ignore::jointwise.exceptions.MisfitWarning")  # two components for three clusters
 def test_scaler_then_density(clusters):
     X, _ = clusters
     pipeline = make_pipeline(StandardScaler(), JUPAD(**QUICK)).fit(X)

@@ -85,6 +85,7 @@ def test_patches_in_rows_have_lines_between():
     assert page[6:, 12:].min() == 1  # the sixth place is empty
 
 
+@pytest.mark.filterwarnings("ignore::jointwise.exceptions.MisfitWarning")  # the dictionary is far too coarse
 @pytest.mark.parametrize("module", [samples, conditional])
 def test_a_miniature_run(module, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")

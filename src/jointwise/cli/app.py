@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jointwise.cli import commands, rows, showcase, streams
+from jointwise.cli import checks, commands, rows, showcase, streams
 from jointwise.cli.files import forget_spooled
 from jointwise.cli.language import QuestionError
 from jointwise.cli.screen import note
@@ -101,7 +101,7 @@ def options(
     """Take what stands before the command's name; `Commands` itself takes ``--debug``."""
 
 
-for module in (commands, rows, showcase):
+for module in (commands, rows, checks, showcase):
     module.add_to(app)
 
 

@@ -119,6 +119,7 @@ def info(
     screen.show(
         f"{len(density.names)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
+        *([f"check at the fit: {density.verdict}"] if density.verdict else []),
         screen.table(columns),
     )
 

@@ -222,7 +222,7 @@ def plain_model(model: JUPAD | JUPADClassifier) -> ClassModel | JointDensity:
 
 def plain_density(density: JointDensity) -> JointDensity:
     """Return a density whose samples are plain columns, whatever package has read the file."""
-    return JointDensity(Schema(density.schema.variables, "dict"), density.mixture)
+    return replace(density, schema=Schema(density.schema.variables, "dict"))
 
 
 def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:

@@ -20,10 +20,13 @@ from jointwise.axes import Axis
 from jointwise.checkpoint import Checkpoint, check_checkpoint, parameter_marks, table_marks
 from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
+from jointwise.estimators._held_out import held_out_check, repeated_values
 from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.estimators._tables import TableEstimator, generator
-from jointwise.exceptions import InputError, LeftOutWarning, StorageError
+from jointwise.exceptions import InputError, LeftOutWarning, MisfitWarning, StorageError
 from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
+from jointwise.joint import Check
+from jointwise.joint.density import MOST_VERDICT
 from jointwise.joint.tails import lighter_tails
 from jointwise.likelihood import LikelihoodSettings, fit_likelihood
 from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
@@ -254,9 +257,9 @@ class JointEstimator(TableEstimator):
     def _keeps(self) -> bool:
         return self.on_interrupt == "keep"
 
-    def _fit_rows(self, rows: Rows, choice: Choice | None = None) -> Choice | None:
+    def _fit_rows(self, rows: Rows, choice: Choice | None = None, *, checked: bool = True) -> Choice | None:
         """Fit from coded rows, by likelihood or from their pair counts alone; return what was chosen for likelihood."""
-        rows = rows.on(self.device)
+        as_given = rows = rows.on(self.device)
         if self.polish is None:
             self._fit_marginals(rows.pairs())
             return None
@@ -268,10 +271,12 @@ class JointEstimator(TableEstimator):
                 choice = choice or self._choose(rows, rng, checkpoint)
                 settings = self._likelihood_settings(choice)
                 fit = fit_likelihood(rows, choice.models, settings, rng, callback, checkpoint)
+                interrupted = any(stage.status is Status.INTERRUPTED for stage in fit.final)
+                self.check_ = self._check(as_given, choice, settings) if checked and not interrupted else None
         except KeyboardInterrupt:
             checkpoint.flush()
             raise
-        if any(stage.status is Status.INTERRUPTED for stage in fit.final):
+        if interrupted:
             checkpoint.flush()
         else:
             checkpoint.remove()
@@ -287,9 +292,21 @@ class JointEstimator(TableEstimator):
             learned=choice.learn_dictionary,
             chosen=tuple(name for name in ("n_components", "beta") if getattr(self, name) == "auto"),
             beta=choice.beta,
+            verdict=self.check_.verdict[:MOST_VERDICT] if self.check_ else "",
         )
-        self._keep(fit)
+        self._keep(replace(fit, density=replace(fit.density, verdict=self._notes.verdict)))
         return choice
+
+    def _check(self, rows: Rows, choice: Choice, settings: LikelihoodSettings) -> Check | None:
+        """Compare a model without some rows with these; whatever goes wrong, the fit itself stands."""
+        try:
+            return held_out_check(rows, choice, settings.starts_of_each(1), self._repeated)
+        except KeyboardInterrupt:
+            if not self._keeps():
+                raise
+        except Exception as error:  # noqa: BLE001 -- a fit is worth more than its check
+            self._tell(f"the check of the fit failed: {type(error).__name__}: {error}")
+        return None
 
     def _open_checkpoint(self, rows: Rows, rng: np.random.Generator) -> Checkpoint:
         if self.checkpoint is None:
@@ -329,6 +346,7 @@ class JointEstimator(TableEstimator):
             fit = fit_pairwise(marginals, dictionaries, settings, rng, callback)
         if hasattr(self, "beta_"):  # of an earlier fit from rows
             del self.beta_
+        self.check_ = None
         method = {"kl": "likelihood of pairs of columns", "frobenius": "squared error of pairs of columns"}
         self._notes = FitNotes(method[settings.loss], marginals.n_rows, settings.n_components)
         self._keep(fit)
@@ -351,11 +369,14 @@ class JointEstimator(TableEstimator):
                 f"{self.n_components})."
             )
             warnings.warn(f"{unfinished[-1].message} {remedy}", ConvergenceWarning, stacklevel=4)
+        if self.check_ is not None and self.check_.is_far:
+            warnings.warn(f"{self.check_.verdict} See `check_` for more.", MisfitWarning, stacklevel=4)
 
     def _axes(self, profile: Profile) -> tuple[Schema, tuple[Axis, ...]]:
         """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""
         self.left_out_ = self._left_out(profile)
         profile = profile.without(self.left_out_)
+        self._repeated = repeated_values(profile)
         schema = profile.schema(self.kinds, supports=self.supports, steps=self.steps)
         schema = Schema(tuple(self._with_given_atoms(v) for v in schema), schema.container)
         return schema, profile.axes(schema, self._most_bins(schema))

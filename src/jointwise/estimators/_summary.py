@@ -44,6 +44,8 @@ class FitNotes:
         What was chosen by held-out likelihood, of "n_components" and "beta".
     second_share : float
         Share of a second density, of standardised columns, in the probabilities of classes.
+    verdict : str
+        What the check on held-out rows said; empty where there was none.
     """
 
     method: str
@@ -57,6 +59,7 @@ class FitNotes:
     learned: bool = False
     chosen: tuple[str, ...] = ()
     second_share: float = 0.0
+    verdict: str = ""
 
 
 def summary_text(name: str, density: JointDensity, notes: FitNotes, final: Sequence[Solution[Any]]) -> str:
@@ -80,6 +83,8 @@ def _fit_lines(name: str, density: JointDensity, notes: FitNotes, final: Sequenc
     yield f"rows: {notes.n_rows:,.10g}"
     if n_columns == 1:
         yield "fit: one column, by likelihood of its values"
+        if notes.verdict:
+            yield f"check: {notes.verdict}"
         return
     yield f"fit: {notes.method}" + f", average of {notes.n_models} models" * (notes.n_models > 1)
     yield f"components: {n_components} kept of {_started(notes)}"
@@ -98,6 +103,8 @@ def _fit_lines(name: str, density: JointDensity, notes: FitNotes, final: Sequenc
         )
     if notes.second_share:
         yield f"classes: {notes.second_share:.0%} by a second density, of columns standardised within classes"
+    if notes.verdict:
+        yield f"check: {notes.verdict}"
     if n_components == 1 and "n_components" in notes.chosen:
         yield "The columns show no dependence: the density is their independence."
 

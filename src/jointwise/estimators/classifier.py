@@ -216,7 +216,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         other = copy(self)
         other.kinds = kinds
         schema, axes = other._axes(features)  # noqa: SLF001 -- of its own class
-        self.left_out_ = other.left_out_
+        self.left_out_, self._repeated = other.left_out_, other._repeated  # noqa: SLF001
         self.classes_, self.target_name_ = np.array(labels.categories), target
         joint = Schema((*schema, labels), schema.container)
         self._tell("reading it again, for its cells")
@@ -305,7 +305,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         plans = (Plan(coded.schema, coded.axes, choice), Plan(second.schema, second.axes, chosen))
         share = held_out_share(rows, weights, plans, found.columns, rng)
         if share > 0:
-            inner._fit_rows(second, chosen)  # noqa: SLF001
+            inner._fit_rows(second, chosen, checked=False)  # noqa: SLF001
             self._keep_classes(SecondDensity(found, inner.density_, share))
             self._notes = replace(self._notes, second_share=share)
 

@@ -102,6 +102,10 @@ class JUPAD(DensityMixin, JointEstimator):
         The fitted density, for conditionals, probabilities, quantiles and all other questions.
     beta_ : float
         Strength of the prior that was used; only where rows were.
+    check_ : Check or None
+        How a model like this one, learned without some rows, answers questions about them: what is wrong beyond noise,
+        worst first, and a verdict in words. Where it is far beyond noise, `fit` warns with a ``MisfitWarning``. None
+        for tables under 200 rows, for pairs, and where the fit was interrupted.
     stages_ : mapping of str to Solution
         How each stage of the fit went.
     n_iter_ : int

@@ -88,7 +88,7 @@ def _part(variable: Variable, mixture: ProductMixture, n: int, region: Region, w
         return mass(region)
     if variable.categories is not None:  # those that are no more probable, at most
         return len(variable.categories) * mass(region)
-    if variable.kind is Kind.CONTINUOUS and (spike := mass(region)) > 0:
+    if variable.kind is Kind.CONTINUOUS and (spike := mass(Point(region.value))) > 0:
         return spike
     return 2 * min(mass(Interval(-np.inf, region.value)), mass(Interval(region.value, np.inf)))
 

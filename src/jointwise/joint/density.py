@@ -16,13 +16,18 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
 from jointwise.joint import events, information, moments, prediction, serialization
+from jointwise.joint.check import check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Region, parse_region
+from jointwise.joint.findings import Check
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 from jointwise.tables import decode, encode, read_table
 from jointwise.times import END_DAY, FIRST_DAY
 from jointwise.variables import Kind, Schema, Variable, is_temporal
+
+# Characters of a verdict: some sentences.
+MOST_VERDICT = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +45,8 @@ class JointDensity:
         The variables, in order.
     mixture : ProductMixture
         Weights, coefficients and dictionaries, in the same order.
+    verdict : str
+        What a check of the fit said, in at most 2,000 characters; empty where there was none.
 
     Examples
     --------
@@ -56,6 +63,7 @@ class JointDensity:
 
     schema: Schema
     mixture: ProductMixture
+    verdict: str = ""
 
     def __post_init__(self) -> None:
         if len(self.schema) != self.mixture.n_variables:
@@ -64,6 +72,8 @@ class JointDensity:
             )
         for variable, dictionary in zip(self.schema, self.mixture.dictionaries, strict=True):
             _check_atoms(variable, dictionary)
+        if not isinstance(self.verdict, str) or len(self.verdict) > MOST_VERDICT:
+            raise InputError(f"verdict must be text of at most {MOST_VERDICT:,} characters.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -224,6 +234,30 @@ class JointDensity:
         X = encode(read_table(_one_row(x)), self.schema, unseen="missing")
         return decode(prediction.fill(self.mixture, [v.kind for v in self.schema], X), self.schema)
 
+    # ---- check -------------------------------------------------------------------------------------------
+
+    def check(self, x: Any, *, rng: np.random.Generator | int | None = None) -> Check:
+        """Compare the density with rows: shares of values and intervals, range, means, alone and given another column.
+
+        What is wrong beyond noise comes as a table, the worst first, with a verdict in words. Rows that the density was
+        not learned from tell most.
+
+        Parameters
+        ----------
+        x : frame, array of shape (n, N) or mapping of names to columns
+            Of more than 20,000 rows, so many are drawn. A category that the density does not know is an error of it.
+        rng : numpy.random.Generator or int, optional
+            Draws the rows.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> density = hybrid(rng=0)
+        >>> density.check(density.sample(2000, rng=1)).is_clean
+        True
+        """
+        return check_rows(self.schema, self.mixture, self._encode(x), np.random.default_rng(rng))
+
     # ---- files -------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
@@ -239,21 +273,22 @@ class JointDensity:
         return serialization.read(Path(path), lambda content: cls._from_dict(serialization.without_classes(content)))
 
     def _to_dict(self) -> dict[str, Any]:
-        return {
+        parts = {
             "schema": self.schema.to_dict(),
             "weights": self.mixture.weights,
             "coefficients": list(self.mixture.coefficients),
             "dictionaries": [d.to_dict() for d in self.mixture.dictionaries],
         }
+        return parts | {"verdict": self.verdict} if self.verdict else parts
 
     @classmethod
     def _from_dict(cls, data: Mapping[str, Any]) -> JointDensity:
         parts = {"schema", "weights", "coefficients", "dictionaries"}
-        if not isinstance(data, Mapping) or set(data) != parts:
+        if not isinstance(data, Mapping) or set(data) - {"verdict"} != parts:
             raise FileFormatError(f"its content must have the parts {', '.join(sorted(parts))}")
         dictionaries = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
         mixture = ProductMixture(data["weights"], tuple(data["coefficients"]), dictionaries)
-        return cls(Schema.from_dict(data["schema"]), mixture)
+        return cls(Schema.from_dict(data["schema"]), mixture, data.get("verdict", ""))
 
     # ---- helpers -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from jointwise.selection.search import (
     fold_weights,
     scores_from_dict,
     scores_to_dict,
+    short_fit,
     short_run,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "fold_weights",
     "scores_from_dict",
     "scores_to_dict",
+    "short_fit",
     "short_run",
 ]

@@ -14,10 +14,10 @@ from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
 from jointwise.learning import Learned, learn_atoms
-from jointwise.likelihood import held_out_gain, likelihood_problem
+from jointwise.likelihood import MANY_COMPONENTS, held_out_gain, likelihood_problem
 from jointwise.marginals.coded import CodedRows, Rows
 from jointwise.selection.dictionaries import Models, dictionary_options, split_counts
-from jointwise.solvers import Factors, LikelihoodProblem, PosteriorEM, solve, start_around
+from jointwise.solvers import Factors, LikelihoodProblem, PosteriorEM, Solution, solve, start_around
 
 # What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
@@ -270,10 +270,23 @@ class _Search:
         return total / self._n_rows
 
 
-def short_run(problem: LikelihoodProblem, rank: int, rng: np.random.Generator) -> Factors:
-    """Factors after a few steps from one start: enough to compare choices by."""
-    start = start_around(problem.margins, rank, rng)
-    return solve(PosteriorEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
+def short_run(problem: LikelihoodProblem, rank: int, rng: np.random.Generator, n_starts: int = 1) -> Factors:
+    """Factors after a few steps, from the best of some starts: enough to compare choices by."""
+    runs: list[Solution[Factors]] = [
+        solve(PosteriorEM(start_around(problem.margins, rank, rng), tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS)
+        for _ in range(n_starts)
+    ]
+    return min(runs, key=lambda run: float(run.history[-1])).value
+
+
+def short_fit(rows: Rows, choice: Choice, rng: np.random.Generator, n_starts: int) -> Learned:
+    """Fit the first of the models that were chosen in a few steps: enough to see what such a model is like."""
+    dictionaries = choice.models[0]
+    problem = likelihood_problem(rows, dictionaries, choice.beta)
+    rank = 1 if len(dictionaries) == 1 else choice.n_components
+    few = min(n_starts, int(np.ceil(MANY_COMPONENTS / rank)))
+    fitted = Learned(tuple(dictionaries), problem, short_run(problem, rank, rng, 1 if rank == 1 else few))
+    return learn_atoms(fitted, rows.axes, tol=SEARCH_TOL) if choice.learn_dictionary and rank > 1 else fitted
 
 
 def _position(ladder: Sequence[float], value: float) -> int:

@@ -319,6 +319,7 @@ def test_the_classifier_says_what_to_do(tmp_path):
         JUPADClassifier().fit(guise("lazy", arrow(), tmp_path), ["a"] * 700)
 
 
+@pytest.mark.filterwarnings("ignore::jointwise.exceptions.MisfitWarning")  # two components for three groups
 @pytest.mark.parametrize(
     ("kind", "call"),
     [

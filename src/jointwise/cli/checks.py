@@ -1,0 +1,76 @@
+"""The command that compares a model with a table: check."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from jointwise._typing import FloatArray
+from jointwise.cli import screen
+from jointwise.cli.commands import Data, Format, Missing, Model, Output, Seed, checked_format
+from jointwise.cli.files import open_table
+from jointwise.cli.models import load_model
+from jointwise.cli.outputs import plain, writing
+from jointwise.cli.passes import check_columns, encoded_blocks
+from jointwise.cli.rows import _refuse_two_pipes
+from jointwise.cli.table_file import TableFile
+from jointwise.joint.check import MOST_ROWS, check_rows
+from jointwise.variables import Schema
+
+# Findings on the screen, and their columns; a file has all.
+SHOWN = 20
+SHOWN_COLUMNS = ("question", "model", "rows", "n_rows", "noise", "error")
+
+
+def check(
+    model: Model,
+    data: Data,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if something is far beyond noise.")] = False,
+    missing: Missing = None,
+    output: Output = "-",
+    form: Format = None,
+    seed: Seed = 0,
+) -> None:
+    """Compare a model with the rows of a table: what it answers wrong beyond noise, worst first.
+
+    Shares of values and intervals, the range and means are compared, of each column alone and given another one.
+    An error is what noise does not explain. Rows that the model was not learned from tell most.
+    Of more than 20,000 rows, so many are drawn.
+
+    Example: jointwise check people.jw others.csv
+    """
+    form = checked_format(output, form, "table")
+    _refuse_two_pipes(model, data)
+    density = load_model(model, missing or ())
+    file = open_table(data, missing or ())
+    check_columns(file, density.schema)
+    rng = np.random.default_rng(seed)
+    found = check_rows(density.schema, density.mixture, _drawn(file, density.schema, rng), rng)
+    columns = found.table()
+    if form == "table":
+        shown = {name: [plain(cell, 3) for cell in columns[name][:SHOWN]] for name in SHOWN_COLUMNS}
+        screen.show(found.verdict, *([] if found.is_clean else ["", screen.table(shown)]))
+    else:
+        screen.note(found.verdict)
+        with writing(output, form) as write:
+            write({name: [plain(cell) for cell in cells] for name, cells in columns.items()})
+    if strict and found.is_far:
+        raise typer.Exit(1)
+
+
+def _drawn(file: TableFile, schema: Schema, rng: np.random.Generator) -> FloatArray:
+    """Rows of a table as numbers, of many some, each with the same chance; no more than a block and those are held."""
+    kept, tickets = np.empty((0, len(schema))), np.empty(0)
+    for _, _, X in encoded_blocks(file, schema, "Checking"):
+        kept, tickets = np.concatenate([kept, X]), np.concatenate([tickets, rng.random(len(X))])
+        if len(kept) > MOST_ROWS:
+            lowest: Any = np.sort(np.argpartition(tickets, MOST_ROWS)[:MOST_ROWS])
+            kept, tickets = kept[lowest], tickets[lowest]
+    return kept
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(check)
