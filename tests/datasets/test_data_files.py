@@ -162,6 +162,19 @@ def test_a_wrong_hash_on_disk_is_refused(tmp_path, source):
         (b"", "not a readable zip or tar"),
         (b"0" * 2**23, "stopped at"),
     ],
+    ids=[
+        "up",
+        "root",
+        "tar",
+        "inner",
+        "backslash",
+        "large",
+        "other",
+        "page",
+        "cut",
+        "empty",
+        "endless",
+    ],  # hold no time
 )
 def test_hostile_archives_are_refused_with_a_sentence(server, source, tmp_path, archive, message):
     server.served["/toy.zip"] = archive

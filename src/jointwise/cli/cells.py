@@ -23,10 +23,6 @@ from jointwise.variables import Variable, is_temporal
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 # A column that would be numbers but for so few of its cells deserves a word.
 NEARLY = 0.8
-# A text column with more different values than this share of its cells, and than this number, names the rows.
-NAMES_SHARE, NAMES_LEAST = 0.5, 50
-# So many different texts are told apart.
-MOST_TEXTS = 100_000
 
 _CELL = re.compile(
     r"(?P<int64>[+-]?(?:0|[1-9]\d*))"  # 007 is a label, not a number
@@ -80,11 +76,10 @@ def json_type(cell: Any) -> str:
 
 @dataclass
 class CellCounts:
-    """How many cells of a column are of which type, with the first example of each; and which texts there are."""
+    """How many cells of a column are of which type, with the first example of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, Any] = field(default_factory=dict)
-    texts: set[str] = field(default_factory=set)
 
     def add(self, cells: Iterable[Any], type_of: Callable[[Any], str]) -> None:
         """Count the cells of a block; None is a gap."""
@@ -93,8 +88,6 @@ class CellCounts:
         for found in set(types) - set(self.counts):
             self.examples[found] = present[types.index(found)]
         self.counts.update(types)
-        if len(self.texts) < MOST_TEXTS:
-            self.texts.update(cell for cell in present if isinstance(cell, str))
 
     def dtype(self, name: str) -> str:
         """Narrowest logical type that holds every cell met."""
@@ -103,11 +96,6 @@ class CellCounts:
                 raise InputError(f"Column {name!r} holds a nested {nested}; flatten it, or leave it out.")
         types = set(self.counts)
         return next((joined for parts, joined in _JOINS if types and types <= parts), "string")
-
-    def names_rows(self) -> bool:
-        """Whether this is text that differs from row to row: a name, an address, a number plate."""
-        least = min(max(NAMES_LEAST, NAMES_SHARE * self.counts.total()), MOST_TEXTS)
-        return self.stranger() is None and self.dtype("") == "string" and len(self.texts) >= least
 
     def stranger(self) -> Any | None:
         """First cell that makes text of a column that is mostly numbers; None where there is none."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import combinations
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import typer
@@ -19,6 +19,9 @@ from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
 from jointwise.variables import Kind
 
+ValueT = TypeVar("ValueT")
+
+KINDS = (*map(str, Kind), "ordinal")
 # Rows drawn at once, and in all: hours and tens of gigabytes.
 SAMPLE_BLOCK, MOST_DRAWN = 100_000, 1_000_000_000
 
@@ -62,7 +65,19 @@ def fit(
         list[str] | None,
         typer.Option(metavar="COLUMN=KIND", help="continuous, integer, categorical or ordinal; repeatable."),
     ] = None,
+    support: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW..HIGH", help="Bounds of a number, as 0.. or 0..100; .. is none; repeatable."),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=STEP", help="What numbers are rounded to, as 0.01; 0 is nothing; repeatable."),
+    ] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column to have in though it seems to name the rows; repeatable."),
+    ] = None,
     rank: Annotated[int | None, typer.Option(min=1, help="Components; else by held-out likelihood.")] = None,
     missing: Missing = None,
     seed: Seed = 0,
@@ -77,7 +92,17 @@ def fit(
     Example: jointwise fit years/*.parquet -o years.jw
     """
     check_place(output)
-    settings = FitSettings(target, _kinds(kind or []), drop or [], rank, seed, checkpoint)
+    settings = FitSettings(
+        target,
+        _by_column("--kind", kind, _kind, f"COLUMN=KIND with one of {', '.join(KINDS)}"),
+        _by_column("--support", support, _support, "COLUMN=LOW..HIGH, such as age=0.."),
+        _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
+        drop or [],
+        keep or [],
+        rank,
+        seed,
+        checkpoint,
+    )
     file = open_tables(data, missing or ())
     say_doubts(file, settings.drop)
     model = fit_table(file, settings)
@@ -85,17 +110,39 @@ def fit(
     screen.note(model.summary())
 
 
-def _kinds(pairs: list[str]) -> dict[str, str]:
-    known = (*map(str, Kind), "ordinal")
+def _by_column(option: str, pairs: list[str] | None, parse: Callable[[str], ValueT], form: str) -> dict[str, ValueT]:
+    """Values of an option that is given for columns, by their names."""
     found = {}
-    for pair in pairs:
-        name, _, kind = pair.rpartition("=")
-        if not name or kind not in known:
-            raise typer.BadParameter(
-                f"{pair!r} is not COLUMN=KIND with one of {', '.join(known)}.", param_hint="--kind"
-            )
-        found[name] = kind
+    for pair in pairs or []:
+        name, _, value = pair.rpartition("=")
+        try:
+            found[name] = parse(value)
+        except ValueError:
+            name = ""
+        if not name:
+            raise typer.BadParameter(f"{pair!r} is not {form}.", param_hint=option)
     return found
+
+
+def _kind(text: str) -> str:
+    if text not in KINDS:
+        raise ValueError(text)
+    return text
+
+
+def _support(text: str) -> tuple[Any, Any]:
+    low, dots, high = text.partition("..")
+    if not dots:
+        raise ValueError(text)
+    return _end(low), _end(high)
+
+
+def _end(text: str) -> Any:
+    """One end of a range: open, a number, or a date."""
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        return text.strip()
 
 
 def info(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jointwise._checks import listed, unknown_name
+from jointwise._checks import unknown_name
 from jointwise.cli.files import at_hand, open_table
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
@@ -33,8 +34,10 @@ class FitSettings:
     target : str, optional
         Column to classify by: categorical, and the last variable.
     kinds : mapping of names to kinds
-    drop : sequence of str
-        Columns to leave out.
+    supports : mapping of names to (low, high)
+    steps : mapping of names to float
+    drop, keep : sequences of str
+        Columns to leave out, and columns to have in though they seem to name the rows.
     rank : int, optional
         Number of components; chosen by held-out likelihood if None.
     seed : int
@@ -44,7 +47,10 @@ class FitSettings:
 
     target: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
+    supports: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    steps: Mapping[str, float] = field(default_factory=dict)
     drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
     rank: int | None = None
     seed: int = 0
     checkpoint: str | None = None
@@ -65,7 +71,8 @@ def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
     """Return what tells the classes of a column: as a model holds it, or a table in its place; else the density."""
     found = _open(path, missing)
     if isinstance(found, TableFile):
-        found = plain_model(fit_table(found, without_names(found, FitSettings(target=target))))
+        say_fitting(found)
+        found = plain_model(fit_table(found, FitSettings(target=target)))
     if isinstance(found, ClassModel) and found.target == target:
         return found
     density = _density(found)
@@ -99,23 +106,23 @@ def _density(model: ClassModel | JointDensity) -> JointDensity:
 
 
 def fitted(table: TableFile) -> JointDensity:
-    """Return the density of a table that stands in the place of a model; columns that name the rows are left out."""
-    return plain_density(fit_table(table, without_names(table, FitSettings())).density_)
+    """Return the density of a table that stands in the place of a model."""
+    say_fitting(table)
+    return plain_density(fit_table(table, FitSettings()).density_)
 
 
 def cross_fitted(table: TableFile, n_folds: int) -> list[JointDensity]:
     """Densities of a table, the k-th without the rows n with (n - 1) % n_folds == k; rows count from 1."""
-    settings = without_names(table, FitSettings())
-    return [plain_density(fit_table(table, settings, fold=(k, n_folds)).density_) for k in range(n_folds)]
+    say_fitting(table)
+    first = fit_table(table, FitSettings(), fold=(0, n_folds))
+    same = FitSettings(drop=first.left_out_, keep=first.density_.names)  # the others are of the same columns
+    others = [fit_table(table, same, fold=(k, n_folds)) for k in range(1, n_folds)]
+    return [plain_density(model.density_) for model in (first, *others)]
 
 
-def without_names(table: TableFile, settings: FitSettings) -> FitSettings:
-    """Return the settings, with columns to be dropped that name the rows; and say so."""
+def say_fitting(table: TableFile) -> None:
+    """Tell that a table stands in the place of a model."""
     note(f"{table.label} is a table: fitting it first; `jointwise fit` would keep the model.")
-    named = [name for name, counts in table.cell_counts.items() if name != settings.target and counts.names_rows()]
-    if named:
-        note(f"Note: left out, for they differ in nearly every row: {listed(named)}.")
-    return replace(settings, drop=[*settings.drop, *named])
 
 
 def save_model(model: ClassModel | JointDensity, path: str) -> None:
@@ -161,6 +168,9 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
     parameters: dict[str, Any] = {
         "n_components": settings.rank or "auto",
         "kinds": settings.kinds,
+        "supports": settings.supports,
+        "steps": settings.steps,
+        "keep": list(settings.keep),
         "random_state": settings.seed,
         "verbose": is_watched(),
         "checkpoint": settings.checkpoint,
@@ -195,7 +205,7 @@ class _Told:
 
 
 def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
-    """Tell of columns that are text because of a few cells, and of those that differ in nearly every row."""
+    """Tell of columns that are text because of a few cells."""
     for name, counts in file.cell_counts.items():
         if name in drop:
             continue
@@ -205,8 +215,6 @@ def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
                 f"Note: {name!r} is read as text, though most of its cells are numbers, because of {stranger!r}; if "
                 f"that marks a gap, add --missing {stranger!r}."
             )
-        elif counts.names_rows():
-            note(f"Note: {name!r} differs in nearly every row, so it tells nothing of others; --drop {name!r}?")
 
 
 def plain_model(model: JUPAD | JUPADClassifier) -> ClassModel | JointDensity:
@@ -226,7 +234,8 @@ def plain_density(density: JointDensity) -> JointDensity:
 
 
 def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:
-    for name in (*settings.drop, *settings.kinds, *([settings.target] if settings.target else [])):
+    told_of = (settings.drop, settings.keep, settings.kinds, settings.supports, settings.steps)
+    for name in (*chain.from_iterable(told_of), *([settings.target] if settings.target else [])):
         if name not in names:
             raise unknown_name("column", name, names)
     kept = [name for name in names if name not in settings.drop and name != settings.target]
