@@ -247,6 +247,15 @@ class Variable:
         low, high = self.observed
         return self.kind is Kind.INTEGER and high - low < MAX_ENUMERATED
 
+    def shown_support(self) -> str:
+        """Return the support as a question would name it, empty where there are no bounds.
+
+        >>> Variable("share", "continuous", support=(0, 1)).shown_support()
+        '0..1'
+        """
+        low, high = ("" if isinf(end) else _short(self.decode_value(end)) for end in self.support)
+        return f"{low}..{high}" if self.is_bounded else ""
+
     def settle(self, numbers: FloatArray) -> FloatArray:
         """Return encoded numbers as values that the variable can take: rounded to its step, inside its support.
 
@@ -255,7 +264,7 @@ class Variable:
         """
         if self.step:
             # a multiple of 0.05 need not be the float nearest to its decimals: ten of them make it so
-            numbers = np.round(np.round(numbers / self.step) * self.step, 10)
+            numbers = np.round(np.round(numbers / self.step) * self.step, 10) + 0.0  # zero has no sign
         return np.clip(numbers, *self.support) if self.is_bounded else numbers
 
     def encode_value(self, value: object) -> float:
@@ -446,6 +455,10 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:  # half of a pair of surrogates
         return False
     return True
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _plain(value: Any) -> Any:

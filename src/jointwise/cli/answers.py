@@ -128,9 +128,11 @@ def label(variable: Variable, region: Region, apart: Container[float] = ()) -> A
     if isinstance(region, Point):
         return _value(variable, region.value)
     assert isinstance(region, Interval)  # rows are points and intervals
-    if region.low == region.high:
-        return _value(variable, region.low)
-    low, high = (_shown(variable, end) if np.isfinite(end) else "" for end in (region.low, region.high))
+    half = variable.step / 2  # values stand in the middle of what is rounded to them
+    first, last = round(region.low + half, 10), round(region.high - half, 10)
+    if first == last:
+        return _value(variable, first)
+    low, high = (_shown(variable, end) if np.isfinite(end) else "" for end in (first, last))
     above, below = region.low in apart, region.high in apart
     if (above and not high) or (below and not low):
         return f">{low}" if above else f"<{high}"
@@ -161,8 +163,24 @@ def _integers(density: JointDensity, name: str) -> list[Region]:
     return [Interval(a, b - 1) for a, b in pairwise(edges)]
 
 
+def _rounded(density: JointDensity, name: str) -> list[Region]:
+    """Rows of a variable with a step: each from a first to a last value, point masses by themselves."""
+    n = density.schema.index(name)
+    unit = density.schema.variables[n].step
+    spikes = _spikes(density, n)
+    low, high = _quantiles(density, name, (TAIL, 1 - TAIL))
+    first, last = _quantiles(density, name, (0.0, 1.0))
+    width = max(_step(high - low), unit)
+    starts = np.round(np.arange(np.ceil(low / width) * width, high, width) / unit) * unit
+    edges = np.unique(np.concatenate([starts, spikes, spikes + unit]).round(10)) - unit / 2
+    edges = np.concatenate([[first - unit / 2], edges[(edges > first) & (edges < last)], [last + unit / 2]])
+    return [Interval(float(a), float(b)) for a, b in pairwise(edges)]
+
+
 def _intervals(density: JointDensity, name: str) -> list[Region]:
     mixture, n = density.mixture, density.schema.index(name)
+    if density.schema.variables[n].step and mixture.dictionaries[n].is_continuous:
+        return _rounded(density, name)
     spikes = _spikes(density, n)
     # of a variable without its point masses; all of it may be point masses
     low, high = _quantiles(density, name, (TAIL, 1 - TAIL))

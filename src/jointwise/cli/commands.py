@@ -177,11 +177,13 @@ def _classes(model: ClassModel) -> str:
 
 
 def _columns(density: JointDensity) -> dict[str, list[Any]]:
-    out: dict[str, list[Any]] = {"column": [], "kind": [], "values": [], "atoms": []}
+    out: dict[str, list[Any]] = {"column": [], "kind": [], "values": [], "support": [], "step": [], "atoms": []}
     for variable, dictionary in zip(density.schema, density.mixture.dictionaries, strict=True):
         out["column"].append(variable.name)
         out["kind"].append("ordinal" if variable.ordered else str(variable.kind))
         out["values"].append(_values(variable))
+        out["support"].append(variable.shown_support())
+        out["step"].append(f"{variable.step:g}" if variable.step else "")
         out["atoms"].append(" + ".join(dictionary.summary()))
     return out
 
@@ -304,7 +306,7 @@ def sample(
     with writing(output, form) as write, screen.tasks("Drawing") as progress:
         for start in range(0, max(n, 1), SAMPLE_BLOCK):
             progress(start, n, "")
-            rows = rest.mixture.sample(min(SAMPLE_BLOCK, n - start), rng)
+            rows = rest.schema.settle(rest.mixture.sample(min(SAMPLE_BLOCK, n - start), rng))
             drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
             drawn |= {name: [value] * len(rows) for name, value in fixed.items()}
             write({name: drawn[name] for name in density.names})

@@ -100,7 +100,8 @@ def impute(
     with writing(output, form) as write:
         for _, block, X in encoded_blocks(file, density.schema, "Filling"):
             gaps = np.isnan(X)
-            filled = draw(density.mixture, X, rng) if random else fill(density.mixture, kinds, X)
+            settle, mixture = density.schema.settle, density.mixture
+            filled = settle(draw(mixture, X, rng)) if random else fill(mixture, kinds, X)
             cells = file.typed_cells(block, types) if typed else file.cells(block)
             write(_with_gaps_filled(density.schema, cells, gaps, filled))
 

@@ -126,14 +126,16 @@ def _ending(final: Sequence[Solution[Any]]) -> str:
 
 
 def _column_cells(density: JointDensity) -> Iterator[tuple[str, ...]]:
-    yield "column", "kind", "values", "atoms", "in use"
+    yield "column", "kind", "values", "support", "step", "atoms", "in use"
     mixture = density.mixture
     for variable, coefficients, dictionary in zip(
         density.schema, mixture.coefficients, mixture.dictionaries, strict=True
     ):
         in_use = int(np.sum(coefficients @ mixture.weights > LEAST_WEIGHT))
         kind = "ordinal" if variable.ordered else variable.kind.value
-        yield variable.name, kind, _values(variable), " + ".join(dictionary.summary()), str(in_use)
+        step = f"{variable.step:g}" if variable.step else ""
+        atoms = " + ".join(dictionary.summary())
+        yield variable.name, kind, _values(variable), variable.shown_support(), step, atoms, str(in_use)
 
 
 def _values(variable: Variable) -> str:
