@@ -11,8 +11,8 @@ CAMPAIGNS = (
     Campaign("queries", queries.run, seconds=5),
     Campaign("table-files", table_files.run),
     Campaign("options", options.run),
-    Campaign("outputs", outputs.run, own_processes=True),
-    Campaign("signals", signals.run, own_processes=True),
+    Campaign("outputs", outputs.run),
+    Campaign("signals", signals.run),
 )
 
 

@@ -1,6 +1,7 @@
 """One case of a campaign: where its choices come from, and what counts as a failure."""
 
 import math
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -95,14 +96,11 @@ class Campaign:
         Takes a `Case`; returns if all went well.
     seconds : float
         The most processor time of a case.
-    own_processes : bool
-        Whether its cases run the command in processes of their own: some seconds each.
     """
 
     name: str
     run: Callable[[Case], None]
     seconds: float = 20.0
-    own_processes: bool = False
 
 
 def refused(call: Callable[..., Any], *args: Any, **options: Any) -> tuple[bool, Any]:
@@ -111,6 +109,10 @@ def refused(call: Callable[..., Any], *args: Any, **options: Any) -> tuple[bool,
         return False, call(*args, **options)
     except REFUSALS as error:
         law(len(str(error)) <= LONGEST_MESSAGE, f"a message of {len(str(error)):,} characters: {str(error)[:200]}")
+        return True, error
+    except ValueError as error:  # what scikit-learn's own validation says of an array
+        if "sklearn" not in Path(traceback.extract_tb(error.__traceback__)[-1].filename).parts:
+            raise
         return True, error
 
 

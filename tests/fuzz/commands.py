@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,8 +59,3 @@ def finish(process: subprocess.Popen, seconds: float = SECONDS) -> tuple[int, by
     text = err.decode(errors="replace")
     law("Traceback" not in text, f"exit code {process.returncode}\n{text[-3000:]}")
     return process.returncode, out, text
-
-
-def last_line(error: BaseException) -> str:
-    """Return an error as the last line of a traceback shows it."""
-    return traceback.format_exception_only(error)[-1].strip()

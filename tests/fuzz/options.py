@@ -1,5 +1,6 @@
 """Command lines that nobody means: any command with any of its options, and any values."""
 
+import os
 from functools import cache
 from random import Random
 from typing import Any
@@ -24,7 +25,7 @@ QUESTIONS = (
     "sex, age, job, since", 'sex, age, job, "monthly pay", since', "", "|", "P(", "job | job=cook", "P(job)", "nobody",
 )  # fmt: skip
 GOOD = ("table.csv", "table.csv", "model.jw", "model.jw", "model.jw")
-INPUTS = (*GOOD, *GOOD, *GOOD, "empty", "folder", "nowhere", "-", "full", "null")
+INPUTS = (*GOOD, *GOOD, *GOOD, "empty", "folder", "nowhere", "-", "null")
 RESULTS = (
     "out.csv",
     "out.json",
@@ -38,7 +39,7 @@ RESULTS = (
     "nowhere/out.csv",
     "full",
     "null",
-    "a\0b",
+    "out\udcff.csv",
 )
 SENSIBLE: dict[str, tuple[str, ...]] = {
     "model": INPUTS,
@@ -84,7 +85,7 @@ def vector(case: Case) -> list[str]:
     """Return the words after `jointwise`."""
     rng = case.rng
     if rng.random() < 0.05:
-        return case.drawn(st.lists(st.text(max_size=6), max_size=4))
+        return [_argument(word) for word in case.drawn(st.lists(st.text(max_size=6), max_size=4))]
     name = rng.choice(list(commands()))
     words = [word for parameter in commands()[name] for word in _words(rng, parameter)]
     if rng.random() < 0.15:
@@ -97,7 +98,16 @@ def vector(case: Case) -> list[str]:
         words.append("--no-such-option")
     elif name == "fit" and "--rank" not in words:
         words += ["--rank", "1"]
-    return [name, *words]
+    return [name, *map(_argument, words)]
+
+
+def _argument(word: str) -> str:
+    """Return a word as a process can be given it: no zero byte, and what is no text only as bytes."""
+    return os.fsdecode(word.replace("\0", "").encode(errors="surrogateescape" if _is_bytes(word) else "replace"))
+
+
+def _is_bytes(word: str) -> bool:
+    return all("\udc80" <= letter <= "\udcff" for letter in word if "\ud800" <= letter <= "\udfff")
 
 
 def _words(rng: Random, parameter: Any) -> list[str]:

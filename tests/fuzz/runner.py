@@ -30,17 +30,16 @@ class Tally:
 class Worker:
     """A process that runs cases one after the other, started anew when one has ended it."""
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self) -> None:
         self._process: Any = None
 
-    def run(self, name: str, number: int) -> Outcome:
+    def run(self, name: str, seed: int, number: int) -> Outcome:
         """Run a case; the end or the silence of the process is a failure of the case."""
         if self._process is None:
             self._start()
         start = monotonic()
         try:
-            self._connection.send((name, number))
+            self._connection.send((name, seed, number))
             if self._connection.poll(WALL_SECONDS + GRACE):
                 return self._connection.recv()
             fate = "it hangs: no signal reaches it"
@@ -61,7 +60,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, self._seed))
+        self._process = context.Process(target=serve, args=(theirs,))
         self._process.start()
         theirs.close()
 
@@ -69,13 +68,13 @@ class Worker:
 def run(chosen: list[Campaign], seed: int, seconds: float) -> list[Tally]:
     """Run cases until the time is over, of the campaign that has had least of it."""
     tallies = [Tally(each) for each in chosen]
-    workers = {each.name: Worker(seed) for each in chosen}
+    workers = {each.name: Worker() for each in chosen}
     end = monotonic() + seconds
     try:
         while monotonic() < end:
             tally = min(tallies, key=lambda each: each.seconds)
             start = monotonic()
-            outcome = workers[tally.campaign.name].run(tally.campaign.name, tally.tried)
+            outcome = workers[tally.campaign.name].run(tally.campaign.name, seed, tally.tried)
             tally.seconds += monotonic() - start
             tally.tried += 1
             if outcome.failure is not None:

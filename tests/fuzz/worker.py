@@ -55,13 +55,13 @@ def attempt(tried: Campaign, seed: int, number: int) -> Outcome:
     return Outcome(number, perf_counter() - start)
 
 
-def serve(connection: Any, seed: int) -> None:
-    """Run the cases whose campaigns and numbers come in, until there are no more."""
+def serve(connection: Any) -> None:
+    """Run the cases whose campaigns, seeds and numbers come in, until there are no more."""
     limit_process()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     while True:
         try:
-            name, number = connection.recv()
+            name, seed, number = connection.recv()
         except EOFError:
             return
         connection.send(attempt(campaign(name), seed, number))
