@@ -15,9 +15,12 @@ from jointwise.cli.app import app
 from .case import Case, law
 
 SOURCE = Path(jointwise.__file__).parents[1]
-MAIN = "from jointwise.cli import main; main()"
-# Tells its parent that Python has started, through a pipe whose number comes as an argument.
+IMPORT = "from jointwise.cli import main; "
+MAIN = f"{IMPORT}main()"
+# Tells its parent that `main` begins, through a pipe whose number comes as an argument: before, Python answers signals.
 READY = "import os, sys; os.write(int(sys.argv[1]), b'.'); os.close(int(sys.argv.pop(1))); "
+# What the command says of an error that it did not foresee.
+UNFORESEEN = ("Traceback", "itself went wrong")
 EXIT_CODES = (0, 1, 2)
 # What a person may have to scroll through.
 LONGEST_OUTPUT = 3_000_000
@@ -32,7 +35,7 @@ def typed(case: Case, args: Sequence[str], data: bytes | None = None) -> Any:
         raise result.exception
     law(result.exit_code in EXIT_CODES, f"exit code {result.exit_code}")
     law(len(result.output) <= LONGEST_OUTPUT, f"an output of {len(result.output):,} characters")
-    law("Traceback" not in result.stderr, result.stderr[-2000:])
+    law(not any(words in result.stderr for words in UNFORESEEN), result.stderr[-2000:])
     return result
 
 
@@ -57,5 +60,5 @@ def finish(process: subprocess.Popen, seconds: float = SECONDS) -> tuple[int, by
         out, err = process.communicate()
         law(False, f"it hangs: not done after {seconds:g} s; {err.decode(errors='replace')[-1000:]}")
     text = err.decode(errors="replace")
-    law("Traceback" not in text, f"exit code {process.returncode}\n{text[-3000:]}")
+    law(not any(words in text for words in UNFORESEEN), f"exit code {process.returncode}\n{text[-3000:]}")
     return process.returncode, out, text

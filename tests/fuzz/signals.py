@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from . import material
 from .case import Case, law
-from .commands import MAIN, READY, finish, start
+from .commands import IMPORT, READY, finish, start
 from .places import names_in
 
 OLD = b"what was there before\n"
@@ -73,7 +73,7 @@ def run(case: Case) -> None:
 
 def _stopped(case: Case, command: str, number: signal.Signals, delay: float) -> tuple[int, str]:
     ours, theirs = os.pipe()
-    code = READY + (OFTEN if number is signal.SIGKILL and command == "fit" else "") + MAIN
+    code = IMPORT + (OFTEN if number is signal.SIGKILL and command == "fit" else "") + READY + "main()"
     process = start(
         [str(theirs), *COMMANDS[command]],
         code=code,
