@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-all test-engines lint types bench clean help
+.PHONY: demo test test-all test-engines fuzz lint types bench clean help
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -48,6 +48,11 @@ test-all: lint types  ## the same with the slow statistical tests
 
 test-engines: $(VENV)/.engines  ## tables in Spark, DuckDB and a Dask cluster, whose workers are killed
 	$(ONE_THREAD) $(BIN)/pytest -m engines tests
+
+SECONDS ?= 1200
+
+fuzz: $(VENV)/.test  ## hostile inputs for 20 minutes, or as long as SECONDS=60 says
+	$(ONE_THREAD) $(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 bench: $(VENV)/.test  ## benchmarks, such as `make bench NAME=accuracy`
 	$(BIN)/python -m benchmarks $(NAME)
