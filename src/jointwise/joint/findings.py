@@ -16,7 +16,7 @@ FAR, FAR_GIVEN = 0.05, 0.1
 SHOWN = 10
 # What to do, by kind of finding.
 REMEDIES = {
-    "range": "the model reaches beyond the values that occur; give such a column atoms that end there (dictionaries=)",
+    "range": "the model reaches beyond the values that occur; give such a column bounds (supports=)",
     "value": "a value that repeats has another probability in the model; declare what the column is (kinds=), or give "
     "it a point mass there (dictionaries=)",
     "interval": "the column's own shape is missed; give it a finer dictionary (dictionaries=) or raise n_bins",
