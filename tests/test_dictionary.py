@@ -19,6 +19,7 @@ from jointwise.families import (
     Gaussian,
     Laplace,
     Lattice,
+    LogNormal,
     PointMass,
     StudentT,
     Truncated,
@@ -362,3 +363,10 @@ def test_summary_and_repr_group_neighbours():
 
 def test_a_density_beyond_the_largest_number_is_infinite_without_a_warning():
     assert Dictionary((Gaussian(0.0, 5e-324),)).pdf([0.0])[0, 0] == np.inf
+
+
+def test_draws_beyond_the_largest_number_are_that_number_and_have_a_density():
+    heavy = Dictionary((LogNormal(log_mean=700.0, log_std=300.0),))
+    drawn = heavy.sample(np.zeros(200, dtype=np.int64), np.random.default_rng(0))
+    assert drawn.max() == np.finfo(np.float64).max
+    assert np.isfinite(heavy.logpdf(drawn)).all()

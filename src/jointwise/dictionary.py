@@ -176,7 +176,10 @@ class Dictionary:
         return np.asarray(self.mass(np.nextafter(x, -np.inf), x) * ~self._lebesgue)
 
     def sample(self, atoms: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Draw once from each of the named ``atoms``; shape (n,)."""
+        """Draw once from each of the named ``atoms``; shape (n,).
+
+        A draw beyond the largest number is that number, which has a density, as infinity has not.
+        """
         out = np.empty(len(atoms))
         start = 0
         for family in self.families:
@@ -184,7 +187,8 @@ class Dictionary:
             if here.size:
                 out[here] = family.sample(atoms[here] - start, rng)
             start += family.n_atoms
-        return out
+        largest = np.finfo(np.float64).max
+        return np.clip(out, -largest, largest)
 
     def mean(self) -> FloatArray:
         """Mean of each atom, NaN where it has none; shape (L,)."""

@@ -328,3 +328,12 @@ def test_binned_axis_alone_decides_where_spikes_are():
     axis = BinnedAxis([0.0, 1.0], spikes=[0.5])
     candidates = list(candidate_dictionaries(variable, axis, np.array([20, 20, 0, 10])))
     assert all(list(c.spikes) == [0.5] for c in candidates)
+
+
+def test_numbers_whose_ratio_is_beyond_the_largest_number_have_candidates():
+    profile = Profile.of({"x": [1e300] * 10 + [1e-300, 0.0]})
+    schema = profile.schema()
+    (axis,) = profile.axes(schema, 16)
+    counts = np.bincount(axis.index([1e300] * 10 + [1e-300, 0.0]), minlength=axis.n_bins).astype(float)
+    for candidate in candidate_dictionaries(schema["x"], axis, counts):
+        assert np.isfinite(candidate.sample(np.arange(candidate.n_atoms), np.random.default_rng(0))).all()

@@ -395,7 +395,10 @@ def _positive(margin: _Margin) -> Dictionary:
     """Exponential, gamma and log-normal atoms around the quantiles of a positive variable."""
     median = margin.quantile([0.1, 0.25, 0.5, 0.75, 0.9])
     lower, upper = margin.quantile([0.1, 0.9])
-    log_std = max(np.log(upper / lower) / 2.56, 1e-3)  # 2.56 standard deviations lie between these quantiles
+    with np.errstate(over="ignore"):  # a ratio may lie beyond the largest number; its logarithm does not
+        ratio = np.log(upper / lower)
+    log_range = ratio if np.isfinite(ratio) else np.log(upper) - np.log(lower)
+    log_std = max(log_range / 2.56, 1e-3)  # 2.56 standard deviations lie between these quantiles
     return Dictionary(
         (
             Exponential(origin=np.zeros(1), scale=median, direction=np.ones(1)),
