@@ -107,14 +107,13 @@ def _nested(rng: Random, data: bytes) -> bytes:
     if not families:
         return _tree(rng, data)
     holder = rng.choice(families)
+    kinds = rng.choice((("truncated",), ("truncated",), ("lattice",), ("truncated", "lattice")))
+    low, high = rng.choice(((-1.0, 1.0), (-1e300, 1e300), (-1e300, 1e300), (0.0, 1e6), (1e-9, 1e-8)))
     for _ in range(rng.choice((1, 2, 3, 8, 15, 30, 200))):
-        kind = rng.choice(("truncated", "truncated", "truncated", "lattice"))
+        kind = rng.choice(kinds)
         inner = dict(holder)
         holder.clear()
-        holder.update({"family": kind, "base": inner})
-        if kind == "truncated":
-            low = rng.choice((-1.0, -1e300, 0.0, 1e-9))
-            holder.update({"low": low, "high": rng.choice((1.0, 1e300, 1e-8))})
+        holder.update({"family": kind, "base": inner} | ({"low": low, "high": high} if kind == "truncated" else {}))
     return closed(parts)
 
 
@@ -141,7 +140,7 @@ def _family(rng: Random, data: bytes) -> bytes:
 def _many(rng: Random, data: bytes) -> bytes:
     """Name very many arrays, categories or variables."""
     parts = opened(data)
-    n = rng.choice((1_000, 100_000, 2_000_000))
+    n = rng.choice((1_000, 1_000, 100_000, 100_000, 5_000_000))
     if rng.random() < 0.5:
         parts.header["arrays"] = [[]] * n
         return closed(parts)

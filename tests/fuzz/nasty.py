@@ -190,4 +190,4 @@ def _changed_value(rng: Random, old: Any) -> Any:
 
 def as_json(tree: Any) -> bytes:
     """Return the text of a tree as Python's own `json` writes it, NaN and lone surrogates included."""
-    return json.dumps(tree).encode()
+    return json.dumps(tree, separators=(",", ":")).encode()

@@ -76,6 +76,8 @@ def _told(error: BaseException, case: Case) -> str:
 
 
 def _signature(error: BaseException) -> str:
+    if isinstance(error, TooLongError):  # where it was by then is chance
+        return str(error)
     first = str(error).split("\n", 1)[0]
     words = " ".join("#" if any(c.isdigit() for c in word) else word for word in first.split()[:8])
     return f"{type(error).__name__} at {_place(error.__traceback__)}: {words[:80]}"
