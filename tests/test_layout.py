@@ -57,7 +57,7 @@ PACKAGES: dict[str, set[str]] = {
     "tables": {"narwhals", "scipy"},
     "families": {"scipy"},
     "engines": {"scipy", "numba"},
-    "marginals": {"narwhals"},
+    "marginals": {"narwhals", "scipy"},
     "solvers": {"scipy"},
     "joint": {"scipy"},
     "estimators": {"scipy", "sklearn"},

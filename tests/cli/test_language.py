@@ -138,3 +138,11 @@ def test_every_name_and_value_can_be_asked_for_in_quotes(texts):
     schema = Schema((Variable(name, "categorical", categories=(value, value + "x"), dtype="string"),))
     quoted = ['"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]
     assert bind(parse_question(f"P({quoted[0]}={quoted[1]})"), schema).asked == {0: Point(0.0)}
+
+
+def test_a_long_question_is_shown_around_its_place():
+    with pytest.raises(QuestionError) as error:
+        parse_question("a" * 10 + "," * 20_000)
+    assert len(str(error.value)) < 600
+    sentence, line, mark = str(error.value).splitlines()
+    assert line[mark.index("^")] == ","

@@ -34,6 +34,8 @@ _TOKEN = re.compile(
     r"|(?P<sign>\.\.|!=|<=|>=|[=<>|,(){}])"
     r"|(?P<word>(?:(?!\.\.)[^\s\"'=<>!|,(){}])+))"
 )
+# Of a longer question only so many characters around the place are shown.
+SHOWN_LINE = 200
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -48,7 +50,10 @@ class QuestionError(InputError):
 
     def __init__(self, sentence: str, text: str, at: int) -> None:
         line = text.replace("\n", " ").replace("\t", " ")
-        super().__init__(f"{sentence}\n  {line}\n  {' ' * at}^")
+        start = max(at - SHOWN_LINE // 2, 0) if len(line) > SHOWN_LINE else 0
+        before, after = "..." * (start > 0), "..." * (start + SHOWN_LINE < len(line))
+        line = f"{before}{line[start : start + SHOWN_LINE]}{after}"
+        super().__init__(f"{sentence}\n  {line}\n  {' ' * (len(before) + at - start)}^")
 
 
 @dataclass(frozen=True)

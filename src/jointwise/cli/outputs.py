@@ -190,7 +190,7 @@ def _arrow_table(binary: IO[bytes], form: str) -> Iterator[Write]:
     try:
         yield write
         table = pa.concat_tables(blocks, promote_options="permissive") if blocks else pa.table({})
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"The result does not fit into {form} ({reason}); write csv or jsonl.") from None
     if form == "parquet":

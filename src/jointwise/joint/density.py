@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from jointwise.joint.findings import Check
 from jointwise.joint.information import Estimate
 from jointwise.joint.mixture import ProductMixture
 from jointwise.tables import decode, encode, read_table
-from jointwise.times import END_DAY, FIRST_DAY
 from jointwise.variables import Kind, Schema, Variable, is_temporal
 
 # Characters of a verdict: some sentences.
@@ -256,7 +256,9 @@ class JointDensity:
         >>> density.check(density.sample(2000, rng=1)).is_clean
         True
         """
-        return check_rows(self.schema, self.mixture, self._encode(x), np.random.default_rng(rng))
+        # a category that the density does not know is a finding, not a warning
+        X = encode(read_table(_one_row(x)), self.schema)
+        return check_rows(self.schema, self.mixture, X, np.random.default_rng(rng))
 
     # ---- files -------------------------------------------------------------------------------------------
 
@@ -329,11 +331,8 @@ def _one_row(x: Any) -> Any:
 
 
 def _plain(variable: Variable, value: float) -> Any:
-    """One value as Python has it; a date that no calendar holds is None."""
-    # a time zone may move an end of the calendar by a day
-    if is_temporal(variable.dtype) and not FIRST_DAY - 1 <= value <= END_DAY + 1:
-        return None
-    return variable.decode_value(value)
+    """One value as Python has it; an infinite date is None, and one beyond the calendar its end, as in samples."""
+    return None if is_temporal(variable.dtype) and not isfinite(value) else variable.decode_value(value)
 
 
 def _native(variable: Variable, values: FloatArray) -> AnyArray:

@@ -7,13 +7,14 @@ Users write plain Python: a value, a tuple ``(low, high)`` that is closed with `
 >>> parse_region(age, (30, None))
 Interval(low=30.0, high=inf)
 >>> parse_region(age, {30, 31})
-Values(values=(30.0, 31.0))
+Values(values=(30.0, 31.0), half=0.0)
 """
 
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -62,8 +63,17 @@ def parse_region(variable: Variable, given: Any) -> Region:
         if not given:
             raise InputError(f"The set of values for {shown(variable.name)} is empty: name at least one value.")
         # a date and its text are two members of the set but one value
-        return Values(tuple(sorted({_encode(variable, value) for value in given})), variable.step / 2)
-    return Point(_encode(variable, given), variable.step / 2)
+        values = sorted({_encode(variable, value) for value in given})
+        met = [value for value in values if _half(variable, value)]  # the others cannot occur
+        return Values(tuple(met or values), variable.step / 2 if met else 0.0)
+    value = _encode(variable, given)
+    return Point(value, _half(variable, value))
+
+
+def _half(variable: Variable, value: float) -> float:
+    """Return half the step around a value of a rounded variable, zero where it is none of its values."""
+    off = abs(value / variable.step - round(value / variable.step)) if variable.step and isfinite(value) else 1.0
+    return variable.step / 2 if off <= STEP_SLACK else 0.0
 
 
 def _interval(variable: Variable, given: tuple[Any, ...]) -> Interval:

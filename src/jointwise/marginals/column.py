@@ -136,7 +136,8 @@ class ColumnProfile:
         repeats and they fill the range from about zero to their number; with weights that cannot be told.
 
         >>> from jointwise.marginals import Profile
-        >>> Profile.of({"id": range(100), "name": [f"row {i}" for i in range(100)]}).identifiers()
+        >>> names = [f"row {i}" for i in range(100)]
+        >>> Profile.of({"id": range(100), "name": names, "x": [0.5, 1.5] * 50}).identifiers()
         ('id', 'name')
         """
         if self.n_crowded:
