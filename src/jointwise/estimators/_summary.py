@@ -154,6 +154,8 @@ def _shown(value: Any) -> str:
 
 
 def _aligned(table: Iterator[tuple[str, ...]]) -> list[str]:
-    rows = list(table)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Return the rows as lines; columns that say nothing below their head are left out."""
+    columns = [column for column in zip(*table, strict=True) if any(column[1:])]
+    rows = list(zip(*columns, strict=True))
+    widths = [max(map(len, column)) for column in columns]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
