@@ -144,5 +144,5 @@ def test_a_long_question_is_shown_around_its_place():
     with pytest.raises(QuestionError) as error:
         parse_question("a" * 10 + "," * 20_000)
     assert len(str(error.value)) < 600
-    sentence, line, mark = str(error.value).splitlines()
+    _, line, mark = str(error.value).splitlines()
     assert line[mark.index("^")] == ","

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise._typing import AnyArray
 from jointwise.exceptions import InputError
 from jointwise.variables import Variable, is_temporal
@@ -93,7 +94,7 @@ class CellCounts:
         """Narrowest logical type that holds every cell met."""
         for nested in ("list", "object"):
             if nested in self.counts:
-                raise InputError(f"Column {name!r} holds a nested {nested}; flatten it, or leave it out.")
+                raise InputError(f"Column {shown(name)} holds a nested {nested}; flatten it, or leave it out.")
         types = set(self.counts)
         return next((joined for parts, joined in _JOINS if types and types <= parts), "string")
 
@@ -135,7 +136,7 @@ def parse(name: str, cell: Any, dtype: str) -> Any:
             return _moment(cell, dtype)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         what = "dates such as 2024-05-31" if is_temporal(dtype) else _WANTED[dtype]
-        raise InputError(f"{name!r} takes {what}; got {shortened(cell)}.") from None
+        raise InputError(f"{shown(name)} takes {what}; got {shortened(cell)}.") from None
     return cell if isinstance(cell, str) else _as_text(cell)
 
 

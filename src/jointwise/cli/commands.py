@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import typer
 
+from jointwise._checks import shown
 from jointwise._typing import FloatArray
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_tables
@@ -43,7 +44,7 @@ def checked_format(path: str, asked: str | None, *further: str) -> str:
     """Return the format of a result, refused as a wrong use of the command."""
     known = (*further, *FORMATS)
     if asked is not None and asked not in known:
-        raise typer.BadParameter(f"{asked!r} is not one of {', '.join(known)}.", param_hint="--format")
+        raise typer.BadParameter(f"{shown(asked)} is not one of {', '.join(known)}.", param_hint="--format")
     if asked in further and path != "-":
         raise typer.BadParameter(
             f"A {asked} is for the screen; a file takes {', '.join(FORMATS)}.", param_hint="--format"
@@ -120,7 +121,7 @@ def _by_column(option: str, pairs: list[str] | None, parse: Callable[[str], Valu
         except ValueError:
             name = ""
         if not name:
-            raise typer.BadParameter(f"{pair!r} is not {form}.", param_hint=option)
+            raise typer.BadParameter(f"{shown(pair)} is not {form}.", param_hint=option)
     return found
 
 
@@ -173,7 +174,7 @@ def info(
 
 def _classes(model: ClassModel) -> str:
     second = f"{model.share:.0%} by a second density, of columns standardised within classes"
-    return f"tells classes of {model.target!r}: {second if model.second else 'by the joint density alone'}"
+    return f"tells classes of {shown(model.target)}: {second if model.second else 'by the joint density alone'}"
 
 
 def _columns(density: JointDensity) -> dict[str, list[Any]]:

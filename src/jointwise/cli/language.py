@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from jointwise._checks import shown
 from jointwise.cli.cells import value_of
 from jointwise.exceptions import InputError, JointwiseError, UnknownNameError
 from jointwise.joint.events import Interval, Point, Region, parse_region
@@ -150,7 +151,7 @@ class _Parser:
             self._next += 1
             return Condition(name, relation.kind, (self._value(),))
         if not self._is_in(relation):
-            raise self._wrong(f"Say what {name.text!r} should be, such as = 40, > 40 or in 30..40", relation)
+            raise self._wrong(f"Say what {shown(name.text)} should be, such as = 40, > 40 or in 30..40", relation)
         self._next += 1
         if self._accept("{"):
             values = self._list(self._value)
@@ -238,10 +239,10 @@ def bind(question: Question, schema: Schema) -> Bound:
     names = [schema.variables[binder.position(token)].name for token in question.names]
     for token in (*question.names, *(condition.name for condition in question.asked)):
         if names.count(token.text) > 1:
-            raise QuestionError(f"{token.text!r} is asked for twice.", question.text, token.at)
+            raise QuestionError(f"{shown(token.text)} is asked for twice.", question.text, token.at)
         if isinstance(given.get(schema.index(token.text)), Point):
             raise QuestionError(
-                f"{token.text!r} is given one value, so nothing is left to ask of it.", question.text, token.at
+                f"{shown(token.text)} is given one value, so nothing is left to ask of it.", question.text, token.at
             )
     return Bound(tuple(names), asked, given)
 
@@ -289,8 +290,8 @@ class _Binder:
             low, high = max(a.low, b.low), min(a.high, b.high)
             if low <= high:
                 return Interval(low, high)
-            raise QuestionError(f"No value of {token.text!r} meets both its conditions.", self._text, token.at)
-        raise QuestionError(f"{token.text!r} has two conditions that do not make a range.", self._text, token.at)
+            raise QuestionError(f"No value of {shown(token.text)} meets both its conditions.", self._text, token.at)
+        raise QuestionError(f"{shown(token.text)} has two conditions that do not make a range.", self._text, token.at)
 
 
 def _equal(variable: Variable, values: list[Any]) -> Region:
@@ -299,7 +300,7 @@ def _equal(variable: Variable, values: list[Any]) -> Region:
 
 def _unequal(variable: Variable, values: list[Any]) -> Region:
     if variable.categories is None:
-        raise InputError(f"{variable.name!r} holds numbers: ask for a range instead of !=.")
+        raise InputError(f"{shown(variable.name)} holds numbers: ask for a range instead of !=.")
     return parse_region(variable, {c for c in variable.categories if c != values[0]})
 
 
@@ -326,7 +327,7 @@ def _edge(variable: Variable, value: Any, towards: float) -> float:
 
 def _beyond(variable: Variable, region: Interval) -> Interval:
     if variable.categories is not None and (region.high < 0 or region.low >= len(variable.categories)):
-        raise InputError(f"{variable.name!r} has no category beyond that one.")
+        raise InputError(f"{shown(variable.name)} has no category beyond that one.")
     return region
 
 

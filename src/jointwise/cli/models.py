@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import unknown_name
+from jointwise._checks import shown, unknown_name
 from jointwise.cli.files import at_hand, open_table
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
@@ -78,7 +78,7 @@ def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
     density = _density(found)
     variable = density.schema[target]
     if variable.categories is None:
-        raise InputError(f"{target!r} is {variable.kind}, not categorical; fit the model with --target {target}.")
+        raise InputError(f"{shown(target)} is {variable.kind}, not categorical; fit the model with --target {target}.")
     note(
         f"Note: {path} was not fitted with --target {target}, which may tell it better; its joint density alone is "
         "asked."
@@ -198,10 +198,10 @@ class _Told:
             if named.any():
                 yield table if named.all() else table.rows(named)
         if not kept:
-            raise InputError(f"No row of {self.label} names {self.target!r}, so there is no class to learn.")
+            raise InputError(f"No row of {self.label} names {shown(self.target)}, so there is no class to learn.")
         if left and not self.said:
             self.said = True
-            note(f"Note: left out, for they do not name {self.target!r}: {left:,} of {kept + left:,} rows.")
+            note(f"Note: left out, for they do not name {shown(self.target)}: {left:,} of {kept + left:,} rows.")
 
 
 def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
@@ -212,8 +212,8 @@ def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
         stranger = counts.stranger()
         if stranger is not None:
             note(
-                f"Note: {name!r} is read as text, though most of its cells are numbers, because of {stranger!r}; if "
-                f"that marks a gap, add --missing {stranger!r}."
+                f"Note: {shown(name)} is read as text, though most of its cells are numbers, because of "
+                f"{shown(stranger)}; if that marks a gap, add --missing {shown(stranger)}."
             )
 
 

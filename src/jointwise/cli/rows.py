@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from jointwise._checks import listed
+from jointwise._checks import listed, shown
 from jointwise._typing import FloatArray
 from jointwise.cli import oddity, screen
 from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format
@@ -155,7 +155,7 @@ def classify(
                 columns |= {f"P({_label(c)})": [plain(x) for x in p[:, i]] for i, c in enumerate(classes.classes)}
             write(columns)
     if known:
-        screen.note(f"Right: {right} of {known} rows that name {target!r} ({right / known:.1%}).")
+        screen.note(f"Right: {right} of {known} rows that name {shown(target)} ({right / known:.1%}).")
 
 
 def _truth(file: TableFile, block: Any, classes: ClassModel, n_rows: int) -> FloatArray:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from jointwise._checks import shown
 from jointwise._files import is_stream
 from jointwise.cli import answers, commands, rows, screen
 from jointwise.cli.commands import Missing, Model
@@ -50,7 +51,9 @@ def plot(
     check_place(output)
     form = "png" if output == "-" or is_stream(output) else Path(output).suffix.lower().removeprefix(".")
     if form not in PICTURES:
-        raise typer.BadParameter(f"{output!r} does not end in one of {', '.join(PICTURES)}.", param_hint="--output")
+        raise typer.BadParameter(
+            f"{shown(output)} does not end in one of {', '.join(PICTURES)}.", param_hint="--output"
+        )
     if output == "-" and sys.stdout.isatty():
         raise typer.BadParameter("A picture is not for a terminal; name a file.", param_hint="--output")
     asked = parse_question(question) if question is not None else None
@@ -77,7 +80,9 @@ def _check_text(density: JointDensity) -> None:
     for variable in density.schema:
         for text in (variable.name, *(variable.categories or ())):
             if encoded(str(text)) != str(text).encode("utf-8", "surrogatepass"):
-                raise InputError(f"{text!r} holds half of a surrogate pair, which a picture cannot show; rename it.")
+                raise InputError(
+                    f"{shown(text)} holds half of a surrogate pair, which a picture cannot show; rename it."
+                )
 
 
 def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, components: bool) -> Any:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_choice, check_integer, check_names, check_weights, listed, unknown_name
+from jointwise._checks import check_choice, check_integer, check_names, check_weights, listed, shown, unknown_name
 from jointwise._progress import progress, tell
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
@@ -218,7 +218,7 @@ class JointEstimator(TableEstimator):
         if self.n_models != "auto":
             check_integer("n_models", self.n_models, 1)
         if not isinstance(self.learn_dictionary, bool) and self.learn_dictionary != "auto":
-            raise InputError(f'`learn_dictionary` must be True, False or "auto"; got {self.learn_dictionary!r}.')
+            raise InputError(f'`learn_dictionary` must be True, False or "auto"; got {shown(self.learn_dictionary)}.')
         self._given_dictionaries()
         if self.polish and self.checkpoint is not None:
             check_checkpoint(self.checkpoint)
@@ -403,7 +403,7 @@ class JointEstimator(TableEstimator):
         if named:
             warnings.warn(
                 f"Left out, because they name the rows and tell nothing of other columns: {listed(named)}. Pass "
-                f"keep={named!r} to have them in, or drop={named!r} to leave them out without this warning.",
+                f"keep=[{listed(named)}] to have them in, or the same as drop= to leave them out without this warning.",
                 LeftOutWarning,
                 stacklevel=4,
             )
@@ -427,11 +427,11 @@ class JointEstimator(TableEstimator):
         if isinstance(self.dictionaries, Mapping):
             for name, given in self.dictionaries.items():
                 if not isinstance(given, Dictionary):
-                    raise InputError(f"dictionaries[{name!r}] must be a Dictionary, got {type(given).__name__}.")
+                    raise InputError(f"dictionaries[{shown(name)}] must be a Dictionary, got {type(given).__name__}.")
             return self.dictionaries
         if self.dictionaries != "auto":
             raise InputError(
-                f'dictionaries must be "auto" or a mapping from names to Dictionary, got {self.dictionaries!r}.'
+                f'dictionaries must be "auto" or a mapping from names to Dictionary, got {shown(self.dictionaries)}.'
             )
         return {}
 

@@ -210,7 +210,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         column = profile.columns[profile.names.index(target)]
         features = replace(profile, columns=tuple(each for each in profile if each is not column))
         if not features.columns:
-            raise InputError(f"The table has no column beside {target!r} to tell it by; keep some.")
+            raise InputError(f"The table has no column beside {shown(target)} to tell it by; keep some.")
         kinds = dict(self.kinds or {})
         labels = _labels(column, kinds.pop(target, None))
         other = copy(self)
@@ -270,7 +270,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
 
     def _check_parameters(self) -> None:
         if not isinstance(self.standardise, bool):
-            raise InputError(f"`standardise` must be True or False; got {self.standardise!r}.")
+            raise InputError(f"`standardise` must be True or False; got {shown(self.standardise)}.")
         super()._check_parameters()
 
     def _keep_classes(self, second: SecondDensity | None) -> None:
@@ -372,9 +372,9 @@ def _labels(column: ColumnProfile, kind: str | None) -> Variable:
     """Return the class that a column holds: its categories are those that occur, in their order if they have one."""
     variable = column.variable(kind or (None if column.counts else "categorical"))
     if variable.categories is None:
-        raise InputError(f"The class must be categorical or ordinal; kinds[{column.name!r}] is {kind!r}.")
+        raise InputError(f"The class must be categorical or ordinal; kinds[{shown(column.name)}] is {shown(kind)}.")
     if column.n_missing:
-        raise InputError(f"The class {column.name!r} is missing in {column.n_missing:,.0f} rows; leave them out.")
+        raise InputError(f"The class {shown(column.name)} is missing in {column.n_missing:,.0f} rows; leave them out.")
     met = tuple(label for label in variable.categories if not column.counts or label in column.counts)
     return replace(variable, categories=met, observed=(0.0, len(met) - 1.0))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from jointwise._checks import listed
+from jointwise._checks import listed, shown
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.joint import serialization
@@ -81,7 +81,7 @@ class SecondDensity:
     def __post_init__(self) -> None:
         known = isinstance(self.share, float | int) and not isinstance(self.share, bool)
         if not known or not 0 <= self.share <= 1:
-            raise InputError(f"`share` must be a number from 0 to 1; got {self.share!r}.")
+            raise InputError(f"`share` must be a number from 0 to 1; got {shown(self.share)}.")
 
     def check(self, features: tuple[Variable, ...], n_classes: int) -> None:
         """Refuse what is not of these features and so many classes."""
@@ -89,7 +89,7 @@ class SecondDensity:
         if target.categories is None or not len(target.categories) == len(self.standardisation.means) == n_classes:
             raise InputError(
                 f"The second density must end with a class of {n_classes} categories, with a map for each; it ends "
-                f"with {target.name!r}, {target.kind}, and has {len(self.standardisation.means)} maps."
+                f"with {shown(target.name)}, {target.kind}, and has {len(self.standardisation.means)} maps."
             )
         if columns[-1] >= len(features) or any(features[n].kind is Kind.CATEGORICAL for n in columns):
             raise InputError(
@@ -158,12 +158,12 @@ class ClassModel:
     def __post_init__(self) -> None:
         variable = self.density.schema[self.target]
         if variable.categories is None:
-            raise InputError(f"The class must be categorical; {self.target!r} is {variable.kind}.")
+            raise InputError(f"The class must be categorical; {shown(self.target)} is {variable.kind}.")
         if self.second is not None:
             if self.density.names[-1] != self.target:
                 raise InputError(
-                    f"With a second density the class must be the last variable; {self.target!r} is followed by "
-                    f"{self.density.names[-1]!r}."
+                    f"With a second density the class must be the last variable; {shown(self.target)} is followed by "
+                    f"{shown(self.density.names[-1])}."
                 )
             self.second.check(self.features.variables, len(variable.categories))
 
@@ -232,7 +232,9 @@ class ClassModel:
 
     def __repr__(self) -> str:
         second = "" if self.second is None else f"; {self.share:.0%} by a second density"
-        return f"ClassModel({self.target!r} of {len(self.classes)} classes, by {len(self.features)} features{second})"
+        return (
+            f"ClassModel({shown(self.target)} of {len(self.classes)} classes, by {len(self.features)} features{second})"
+        )
 
 
 def read_model(path: str | Path) -> ClassModel | JointDensity:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import listed
+from jointwise._checks import listed, shown
 from jointwise.axes import MAX_BINS
 from jointwise.exceptions import InputError
 from jointwise.marginals.sketch import ValueSketch
@@ -76,7 +76,7 @@ class ColumnProfile:
             return cls(column.name, NO_VALUE, n_missing)
         if column.labels is None:
             if not np.all(np.isfinite(values)):
-                raise InputError(f"Input X contains infinity: column {column.name!r} must hold finite numbers.")
+                raise InputError(f"Input X contains infinity: column {shown(column.name)} must hold finite numbers.")
             return cls(column.name, column.dtype, n_missing, sketch=ValueSketch.of(values, weights))
         found = np.bincount(values.astype(np.intp), weights, minlength=len(column.labels))
         counts = {label: n for label, n in zip(column.labels, found.tolist(), strict=True) if n}
@@ -116,7 +116,7 @@ class ColumnProfile:
             return self.declared, self.ordered
         if self.ordered or other.ordered:
             raise InputError(
-                f"Column {self.name!r} has ordered categories that differ between parts of the table: "
+                f"Column {shown(self.name)} has ordered categories that differ between parts of the table: "
                 f"{listed(self.declared or ())} and {listed(other.declared or ())}. Declare the same in all."
             )
         if self.declared is None or other.declared is None:
@@ -152,7 +152,7 @@ class ColumnProfile:
     def variable(self, kind: str | None = None) -> Variable:
         """Return the variable this column holds, of the kind asked for or found."""
         if not self.n:
-            raise InputError(f"Column {self.name!r} has no observed value; drop it, or give it values.")
+            raise InputError(f"Column {shown(self.name)} has no observed value; drop it, or give it values.")
         if self.n_crowded:
             raise _too_many(self.name, f"more than {MAX_BINS}")
         if self.counts:
@@ -190,7 +190,8 @@ class ColumnProfile:
     def _labelled(self, kind: str | None) -> Variable:
         if kind in {Kind.CONTINUOUS, Kind.INTEGER}:
             raise InputError(
-                f"Column {self.name!r} holds {self.dtype} values and cannot be {kind}; convert it to numbers first."
+                f"Column {shown(self.name)} holds {self.dtype} values and cannot be {kind}; convert it to numbers "
+                "first."
             )
         labels = (False, True) if self.dtype == "bool" else tuple(sorted(self.counts, key=category_order))
         categories = self.declared or labels
@@ -199,10 +200,12 @@ class ColumnProfile:
 
     def _numbers_as_categories(self, *, ordered: bool) -> Variable:
         if is_temporal(self.dtype):
-            raise InputError(f"Column {self.name!r} holds dates and cannot be categorical; convert it to text first.")
+            raise InputError(
+                f"Column {shown(self.name)} holds dates and cannot be categorical; convert it to text first."
+            )
         if not self.sketch.exact or len(self.sketch.values) > MAX_BINS:
             raise InputError(
-                f"Column {self.name!r} has too many different numbers to be categorical (over {MAX_BINS})."
+                f"Column {shown(self.name)} has too many different numbers to be categorical (over {MAX_BINS})."
             )
         if self.dtype == "int64":
             self._check_integer()  # what float64 cannot tell apart would become one category
@@ -230,18 +233,18 @@ class ColumnProfile:
 
     def _check_integer(self) -> None:
         if not self.sketch.is_integral:
-            raise InputError(f"Column {self.name!r} holds fractions and cannot be integer; round it first.")
+            raise InputError(f"Column {shown(self.name)} holds fractions and cannot be integer; round it first.")
         if self._largest() > LARGEST_INTEGER:
             raise InputError(
-                f"Column {self.name!r} holds integers beyond 2**52, too large to tell apart; drop it if it "
-                f"is an identifier, or pass kinds={{{self.name!r}: 'continuous'}}."
+                f"Column {shown(self.name)} holds integers beyond 2**52, too large to tell apart; drop it if it "
+                f"is an identifier, or pass kinds={{{shown(self.name)}: 'continuous'}}."
             )
 
 
 def _too_many(name: str, n_categories: object) -> InputError:
     return InputError(
-        f"Column {name!r} has {n_categories} different values; a categorical variable can have at most {MAX_BINS}. "
-        f"Drop it if it is an identifier, merge rare values, or convert it to numbers and pass kinds={{{name!r}: "
+        f"Column {shown(name)} has {n_categories} different values; a categorical variable can have at most {MAX_BINS}."
+        f" Drop it if it is an identifier, merge rare values, or convert it to numbers and pass kinds={{{shown(name)}: "
         "'continuous'}."
     )
 
@@ -263,6 +266,6 @@ def _common_type(a: ColumnProfile, b: ColumnProfile) -> str:
             zone = zones.pop()
             return f"datetime[{unit},{zone}]" if zone else f"datetime[{unit}]"
     raise InputError(
-        f"Column {a.name!r} holds {a.dtype} values in one part of the table and {b.dtype} in another; "
+        f"Column {shown(a.name)} holds {a.dtype} values in one part of the table and {b.dtype} in another; "
         "convert them to one type."
     )

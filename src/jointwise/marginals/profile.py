@@ -178,10 +178,13 @@ def _support(variable: Variable, given: Any) -> tuple[float, float]:
     if given is None:
         return EVERYWHERE
     if variable.categories is not None:
-        raise InputError(f"supports[{variable.name!r}] is of a categorical variable; only a number can have a support.")
+        raise InputError(
+            f"supports[{shown(variable.name)}] is of a categorical variable; only a number can have a support."
+        )
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise InputError(
-            f"supports[{variable.name!r}] must be (low, high), with None for an open end, or None; got {given!r}."
+            f"supports[{shown(variable.name)}] must be (low, high), with None for an open end, or None; got "
+            f"{shown(given)}."
         )
     low, high = (variable.encode_value(end) if end is not None else nan for end in given)
     return -inf if isnan(low) else low, inf if isnan(high) else high

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from jointwise._checks import unknown_name
+from jointwise._checks import shown, unknown_name
 from jointwise._typing import CodeArray, FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
@@ -440,7 +440,7 @@ def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
 def _as_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
     if variable.kind is Kind.CATEGORICAL:
         raise InputError(
-            f"dictionaries names {variable.name!r}, which is categorical: its dictionary is one atom for each of its "
-            "categories, so leave it out."
+            f"dictionaries names {shown(variable.name)}, which is categorical: its dictionary is one atom for each of "
+            "its categories, so leave it out."
         )
     return _of_kind(variable, dictionary)
