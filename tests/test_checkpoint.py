@@ -449,6 +449,7 @@ CHOICE = ("stages", "choice")
         put(*CHOICE, "models", value=[[7, 8, 9]]),
         put(*CHOICE, "dictionaries", 0, value={"families": []}),
         put(*CHOICE, "dictionaries", 0, value={"families": [{"family": "os.system", "loc": 1.0}]}),
+        put(*CHOICE, "dictionaries", 0, value={"families": [{"family": "point_mass", "loc": np.array([1e9])}]}),
         put(*CHOICE, "held_out", value="high"),
     ],
 )

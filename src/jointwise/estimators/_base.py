@@ -320,7 +320,7 @@ class JointEstimator(TableEstimator):
         ranks = RANKS if self.n_components == "auto" else (self.n_components,)
         strengths = STRENGTHS if self.beta == "auto" else (self.beta,)
         kept = checkpoint.find(
-            "choice", lambda data: Choice.from_dict(data, rows.axes, n_models, ranks=ranks, strengths=strengths)
+            "choice", lambda data: Choice.from_dict(data, rows, n_models, ranks=ranks, strengths=strengths)
         )
         if kept is not None:
             return kept

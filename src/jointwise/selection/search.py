@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
 from jointwise.learning import Learned, learn_atoms
@@ -83,7 +82,7 @@ class Choice:
     def from_dict(
         cls,
         data: Mapping[str, Any],
-        axes: Sequence[Axis],
+        rows: Rows,
         n_models: int,
         *,
         ranks: Sequence[int],
@@ -95,8 +94,9 @@ class Choice:
         if len(models) != n_models:
             raise FileFormatError(f"it must choose {n_models} models, not {len(models)}")
         for model in models:
-            for dictionary, axis in zip(model, axes, strict=True):
-                dictionary.masses(axis)
+            for dictionary, axis, counts in zip(model, rows.axes, rows.margins, strict=True):
+                if not dictionary.masses(axis)[counts > 0].any(axis=1).all():
+                    raise FileFormatError("it must choose atoms that reach every row")
         n_components, beta = data["n_components"], float(data["beta"])
         if type(n_components) is not int or not 1 <= n_components <= max(ranks) or beta not in strengths:
             raise FileFormatError(f"it cannot choose {short(n_components)} components and beta={short(beta)}")
