@@ -492,7 +492,7 @@ def test_wrong_scores_of_the_search_are_refused(watch, tmp_path):
     path = tmp_path / "fit.checkpoint"
     parameters = {"random_state": 0}
     stopped(watch, path, parameters, stop_at=130)
-    for value in (None, [[1]], [["a"] * 5], [[0, 8, 3.0, 0, "high"]]):
+    for value in (None, [[1]], [["a"] * 5], [[0, 8, 3.0, 0, "high"]], [[10**400, 8, 3.0, 0, -1.0]]):
         edited(path, put("stages", "search", value={"scores": value}))
         refused(path, parameters=parameters)
 

@@ -263,8 +263,7 @@ class Variable:
         array([0.35, 0.  ])
         """
         if self.step:
-            # a multiple of 0.05 need not be the float nearest to its decimals: ten of them make it so
-            numbers = np.round(np.round(numbers / self.step) * self.step, 10) + 0.0  # zero has no sign
+            numbers = _multiples(numbers, self.step)
         return np.clip(numbers, *self.support) if self.is_bounded else numbers
 
     def encode_value(self, value: object) -> float:
@@ -455,6 +454,14 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:  # half of a pair of surrogates
         return False
     return True
+
+
+def _multiples(numbers: FloatArray, step: float) -> FloatArray:
+    """Return the nearest multiples of a step, each the float that its decimals are read as; zero has no sign."""
+    per_unit = round(1 / step)
+    if per_unit >= 1 and abs(per_unit * step - 1) < 1e-9:  # 7549 / 100 is 75.49 to the last bit, 7549 * 0.01 is not
+        return np.asarray(np.rint(numbers * per_unit) / per_unit + 0.0)
+    return np.asarray(np.round(np.rint(numbers / step) * step, 10) + 0.0)
 
 
 def _short(value: Any) -> str:

@@ -78,6 +78,9 @@ def _region(density: JointDensity, name: str, row: Any, rng: Random) -> Any:
 
 
 def _no_gap_stays(density: JointDensity, rows: Any, rng: Random) -> None:
+    kinds = [{type(label) for label in variable.categories or ()} for variable in density.schema]
+    if any(len(types) > 1 for types in kinds):
+        return  # labels of several types are held by categoricals alone, not by plain cells
     cells = dict(zip(density.names, cells_of(rows).values(), strict=True))
     for column in cells.values():
         for i in range(len(column)):

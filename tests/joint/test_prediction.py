@@ -110,7 +110,7 @@ def test_filled_gaps_are_predictions_and_known_cells_stay(case):
     density = case.density
     rows = density.mixture.sample(6, case.rng)
     rows[case.rng.random(rows.shape) < 0.4] = np.nan
-    filled = prediction.fill(density.mixture, [v.kind for v in density.schema], rows)
+    filled = prediction.fill(density.mixture, density.schema, rows)
     assert not np.isnan(filled).any()
     known = ~np.isnan(rows)
     np.testing.assert_array_equal(filled[known], rows[known])
@@ -127,7 +127,7 @@ def test_filled_gaps_are_predictions_and_known_cells_stay(case):
 def test_rows_without_density_are_filled_too(case):
     density = case.density
     rows = random_rows(case.rng, density, 6, missing=0.4)
-    filled = prediction.fill(density.mixture, [v.kind for v in density.schema], rows)
+    filled = prediction.fill(density.mixture, density.schema, rows)
     assert not np.isnan(filled).any()
 
 

@@ -200,6 +200,11 @@ def test_a_file_cut_short_anywhere_is_noticed(tmp_path, good):
         refused(tmp_path / "cut.jw", good[:length])
 
 
+def test_a_beginning_with_its_own_checksum_is_noticed(tmp_path, good):
+    for length in range(60):
+        refused(tmp_path / "cut.jw", good[:length] + hashlib.sha256(good[:length]).digest())
+
+
 def test_a_file_with_more_behind_it_is_noticed(tmp_path, good):
     for tail in (b"\x00", b"more", good):
         assert "damaged" in refused(tmp_path / "long.jw", good + tail)

@@ -1,5 +1,7 @@
 """Variables whose values are rounded: what a value, an interval and a quantile then mean."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,3 +84,16 @@ def test_support_and_step_are_kept_in_files(tmp_path):
     f = density(0.05, (0.0, 2.0))
     f.save(tmp_path / "f.jw")
     assert JointDensity.load(tmp_path / "f.jw").schema == f.schema
+
+
+@given(st.sampled_from([0.01, 0.05, 0.1, 0.25, 0.5, 1.0]), st.integers(-100_000, 100_000))
+@settings(deadline=None, max_examples=200)
+def test_settled_values_are_the_floats_that_their_decimals_are_read_as(step, k):
+    written = float(Decimal(k) * Decimal(str(step)))
+    drawn = np.array([written, np.nextafter(written, np.inf), written + 0.3 * step])
+    assert Variable("x", "continuous", step=step).settle(drawn).tolist() == [written] * 3
+
+
+def test_a_step_that_is_no_part_of_one_is_kept_too():
+    assert Variable("x", "continuous", step=0.3).settle(np.array([0.29, 1.0])).tolist() == [0.3, 0.9]
+    assert Variable("x", "continuous", step=5.0).settle(np.array([7.0, -1.0])).tolist() == [5.0, 0.0]

@@ -106,7 +106,7 @@ def _reason(density: JointDensity, x: FloatArray) -> tuple[str, Any]:
     """Name of the variable whose best guess, in its place, would raise the density of a row most; and that guess."""
     N = len(x)
     without = np.where(np.eye(N, dtype=bool), np.nan, x)
-    guesses = np.diag(fill(density.mixture, [variable.kind for variable in density.schema], without))
+    guesses = np.diag(fill(density.mixture, density.schema, without))
     mended = np.where(np.eye(N, dtype=bool), guesses, x)
     gain = np.where(np.isnan(x), -np.inf, density.mixture.logpdf(mended))
     best = density.schema.variables[int(np.argmax(gain))]

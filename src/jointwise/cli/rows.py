@@ -94,14 +94,13 @@ def impute(
     density, file = _model_and_table(model, data, missing)
     check_columns(file, density.schema)
     rng = np.random.default_rng(seed)
-    kinds = [variable.kind for variable in density.schema]
     typed = form not in {"csv", "tsv"}  # CSV keeps each cell's own text
     types = file.dtypes() if typed else {}
     with writing(output, form) as write:
         for _, block, X in encoded_blocks(file, density.schema, "Filling"):
             gaps = np.isnan(X)
-            settle, mixture = density.schema.settle, density.mixture
-            filled = settle(draw(mixture, X, rng)) if random else fill(mixture, kinds, X)
+            schema, mixture = density.schema, density.mixture
+            filled = schema.settle(draw(mixture, X, rng)) if random else fill(mixture, schema, X)
             cells = file.typed_cells(block, types) if typed else file.cells(block)
             write(_with_gaps_filled(density.schema, cells, gaps, filled))
 

@@ -115,7 +115,7 @@ class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):
             drawn = draw(density.mixture, rows, generator(self.random_state))
             filled = np.where(np.isnan(rows), density.schema.settle(drawn), rows)
         else:
-            filled = fill(density.mixture, [v.kind for v in density.schema], rows)
+            filled = fill(density.mixture, density.schema, rows)
         container = self._asked_container() or table.container
         frame = decode(filled, Schema(density.schema.variables, container))
         if self.left_out_:

@@ -232,7 +232,7 @@ class JointDensity:
         A category that the density does not know counts as missing, with a warning.
         """
         X = encode(read_table(_one_row(x)), self.schema, unseen="missing")
-        return decode(prediction.fill(self.mixture, [v.kind for v in self.schema], X), self.schema)
+        return decode(prediction.fill(self.mixture, self.schema, X), self.schema)
 
     # ---- check -------------------------------------------------------------------------------------------
 

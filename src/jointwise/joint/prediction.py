@@ -13,7 +13,7 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.joint.mixture import BLOCK, ProductMixture, draw_atoms
 from jointwise.joint.moments import component_means
-from jointwise.variables import Kind
+from jointwise.variables import Kind, Schema
 
 
 def category_probabilities(mixture: ProductMixture, n: int, X: FloatArray, n_categories: int) -> FloatArray:
@@ -58,18 +58,18 @@ def conditional_medians(mixture: ProductMixture, n: int, posterior: FloatArray) 
     return out
 
 
-def fill(mixture: ProductMixture, kinds: list[Kind], X: FloatArray) -> FloatArray:
-    """Encoded rows with each missing cell replaced by its best guess; shape (n, N)."""
+def fill(mixture: ProductMixture, schema: Schema, X: FloatArray) -> FloatArray:
+    """Encoded rows with each missing cell replaced by its best guess, a value that it can have; shape (n, N)."""
     out = X.copy()
     incomplete = np.isnan(X).any(axis=1)
     if not incomplete.any():
         return out
     posterior = mixture.posterior(X[incomplete])
-    for n, kind in enumerate(kinds):
+    for n, variable in enumerate(schema):
         gaps = np.isnan(X[incomplete, n])
         if gaps.any():
             rows = np.flatnonzero(incomplete)[gaps]
-            out[rows, n] = best_value(mixture, n, kind, posterior[gaps])
+            out[rows, n] = variable.settle(best_value(mixture, n, variable.kind, posterior[gaps]))
     return out
 
 

@@ -147,6 +147,8 @@ def _verified_body(path: Path, form: Form) -> memoryview:
         if rest is None:
             raise FileFormatError(f"{path} is too long: a jointwise {form.name} has at most {MAX_BYTES:,} bytes.")
         data += rest
+    if len(data) < _PREFIX.size + _DIGEST:
+        raise FileFormatError(f"{path} is damaged or cut short. Write it again.")
     body = memoryview(data)[:-_DIGEST]
     if hashlib.sha256(body).digest() != data[-_DIGEST:]:
         raise FileFormatError(f"{path} is damaged or cut short: its checksum does not fit. Write it again.")

@@ -120,7 +120,7 @@ def scores_from_dict(data: Mapping[str, Any]) -> Scores:
     {(0, 8, 3.0, False): -1.5}
     """
     return {
-        (int(option), int(rank), float(strength), bool(learn)): float(score)
+        (int(float(option)), int(float(rank)), float(strength), bool(learn)): float(score)
         for option, rank, strength, learn, score in data["scores"]
     }
 
