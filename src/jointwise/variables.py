@@ -263,7 +263,7 @@ class Variable:
         array([0.35, 0.  ])
         """
         if self.step:
-            numbers = _multiples(numbers, self.step)
+            numbers = _at_spikes(_multiples(numbers, self.step), self.spikes, self.step)
         return np.clip(numbers, *self.support) if self.is_bounded else numbers
 
     def encode_value(self, value: object) -> float:
@@ -462,6 +462,17 @@ def _multiples(numbers: FloatArray, step: float) -> FloatArray:
     if per_unit >= 1 and abs(per_unit * step - 1) < 1e-9:  # 7549 / 100 is 75.49 to the last bit, 7549 * 0.01 is not
         return np.asarray(np.rint(numbers * per_unit) / per_unit + 0.0)
     return np.asarray(np.round(np.rint(numbers / step) * step, 10) + 0.0)
+
+
+def _at_spikes(numbers: FloatArray, spikes: tuple[float, ...], step: float) -> FloatArray:
+    """Return values that are spikes but for rounding as the spikes themselves, whose last bits may be others."""
+    if not spikes:
+        return numbers
+    points = np.array(spikes)
+    right = np.clip(np.searchsorted(points, numbers), 1, len(points) - 1) if len(points) > 1 else 0
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(numbers - points[left] < points[right] - numbers, points[left], points[right])
+    return np.where(np.abs(numbers - nearest) < 1e-6 * step, nearest, numbers)
 
 
 def _short(value: Any) -> str:

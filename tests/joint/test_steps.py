@@ -97,3 +97,12 @@ def test_settled_values_are_the_floats_that_their_decimals_are_read_as(step, k):
 def test_a_step_that_is_no_part_of_one_is_kept_too():
     assert Variable("x", "continuous", step=0.3).settle(np.array([0.29, 1.0])).tolist() == [0.3, 0.9]
     assert Variable("x", "continuous", step=5.0).settle(np.array([7.0, -1.0])).tolist() == [5.0, 0.0]
+
+
+def test_settled_spikes_keep_their_last_bits():
+    spikes = (np.nextafter(6.85, 7), 75.49, np.nextafter(80.0, 0))
+    variable = Variable("x", "continuous", step=0.01, spikes=spikes)
+    drawn = np.array([spikes[0], 75.49, spikes[2], 6.86, 1.0, 99.0])
+    assert variable.settle(drawn).tolist() == [*spikes, 6.86, 1.0, 99.0]
+    alone = Variable("x", "continuous", step=0.01, spikes=spikes[:1])
+    assert alone.settle(drawn[[0, 3]]).tolist() == [spikes[0], 6.86]
