@@ -5,7 +5,7 @@ import pytest
 
 from jointwise import JUPAD, Dictionary, JointDensity
 from jointwise.joint import ProductMixture
-from jointwise.joint.tails import lighter_tails
+from jointwise.joint.tails import LEAST_ROWS, lighter_tails
 from jointwise.variables import Schema, Variable
 
 
@@ -19,17 +19,26 @@ def heavy(kind="continuous", observed=(-10.0, 10.0)):
 
 
 @pytest.mark.parametrize("kind", ["continuous", "integer"])
-def test_tails_hold_one_row_of_as_many_and_nothing_becomes_impossible(kind):
+def test_tails_hold_two_rows_of_as_many_and_nothing_becomes_impossible(kind):
     schema, mixture = heavy(kind)
     lighter = lighter_tails(mixture, schema, 10_000)
     density = JointDensity(schema, lighter)
-    beyond = 1 - density.probability({"x": (-12, 12)})
-    assert beyond * 10_000 == pytest.approx(1.0, abs=0.2)
+    beyond = 1 - density.probability({"x": (-10, 10)})
+    assert beyond * 10_000 == pytest.approx(2.0, abs=0.2)
     assert np.isfinite(density.logpdf({"x": [50.0, -400.0], "y": [0.0, 0.0]})).all()
     total = lighter.marginal([0])
     assert total.cdf(np.array([[np.inf]]))[0] == pytest.approx(1.0, abs=1e-12)
     # the other column keeps its very atoms
     assert lighter.dictionaries[1] is mixture.dictionaries[1]
+
+
+def test_far_tails_hold_one_row_where_the_range_itself_is_kept():
+    # eight rows beyond the range could be chance; that all of them lie far beyond could not
+    atoms = Dictionary.grid("gaussian", 0, 0, n=1, scale=1) + Dictionary.grid("gaussian", 30, 30, n=1, scale=3)
+    schema = Schema((Variable("x", "continuous", observed=(-10.0, 20.0)),))
+    mixture = ProductMixture([1.0], [[[0.992], [0.008]]], [atoms])
+    density = JointDensity(schema, lighter_tails(mixture, schema, 1000))
+    assert (1 - density.probability({"x": (-13, 23)})) * 1000 == pytest.approx(1.0, abs=0.05)
 
 
 def test_tails_that_hold_little_are_left_as_they_are():
@@ -38,12 +47,23 @@ def test_tails_that_hold_little_are_left_as_they_are():
     assert lighter_tails(mixture, schema, 10_000, given={"x"}) is mixture
 
 
-def test_inside_the_range_densities_keep_their_shape():
+def test_inside_the_range_it_is_the_atoms_cut_to_it():
+    """Against a plain sum over components and atoms."""
     schema, mixture = heavy()
     lighter = lighter_tails(mixture, schema, 10_000)
-    x = np.column_stack([np.linspace(-9, 9, 50), np.full(50, np.nan)])
-    # a twentieth of the wide atom lay beyond, and is now inside
-    assert np.abs(lighter.logpdf(x) - mixture.logpdf(x)).max() < 0.1
+    atoms, coefficients = mixture.dictionaries[0], mixture.coefficients[0]
+    outside = 1 - (atoms.cdf([10.0]) - atoms.cdf([-10.0]))[0]
+    rows = 10_000 * outside * (coefficients @ mixture.weights)
+    heavy_ones = rows > LEAST_ROWS  # the others are left as they are
+    kept = 2.0 / rows[heavy_ones].sum()
+    for x in np.linspace(-9.9, 9.9, 23):
+        expected = 0.0
+        for r, weight in enumerate(mixture.weights):
+            for atom, share in enumerate(coefficients[:, r]):
+                density = float(atoms.pdf([x])[0, atom])
+                cut = kept * density + (1 - kept) * density / (1 - outside[atom])
+                expected += weight * share * (cut if heavy_ones[atom] else density)
+        assert lighter.logpdf(np.array([[x, np.nan]]))[0] == pytest.approx(np.log(expected), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

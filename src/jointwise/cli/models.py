@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import shown, unknown_name
+from jointwise._checks import listed, shown, unknown_name
 from jointwise.cli.files import at_hand, open_table
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
@@ -238,6 +238,9 @@ def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:
     for name in (*chain.from_iterable(told_of), *([settings.target] if settings.target else [])):
         if name not in names:
             raise unknown_name("column", name, names)
+    both = [name for name in settings.drop if name in settings.keep]
+    if both:
+        raise InputError(f"--drop and --keep must not share columns; both name {listed(both)}.")
     kept = [name for name in names if name not in settings.drop and name != settings.target]
     if settings.target is not None:
         kept.append(settings.target)

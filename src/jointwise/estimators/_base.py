@@ -300,7 +300,8 @@ class JointEstimator(TableEstimator):
     def _check(self, rows: Rows, choice: Choice, settings: LikelihoodSettings) -> Check | None:
         """Compare a model without some rows with these; whatever goes wrong, the fit itself stands."""
         try:
-            return held_out_check(rows, choice, settings.starts_of_each(1), self._repeated)
+            given = self._given_dictionaries()
+            return held_out_check(rows, choice, settings.starts_of_each(1), self._repeated, given)
         except KeyboardInterrupt:
             if not self._keeps():
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from jointwise.joint.check import beyond_range, check_bins, single_value
 from jointwise.joint.comparison import Aside
 from jointwise.joint.findings import Check
 from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.tails import lighter_tails
 from jointwise.likelihood import average
 from jointwise.marginals import Profile, Rows
 from jointwise.selection import Choice, fold_weights, short_fit
@@ -44,7 +45,9 @@ def repeated_values(profile: Profile) -> Repeated:
     return found
 
 
-def held_out_check(rows: Rows, choice: Choice, n_starts: int, repeated: Repeated) -> Check | None:
+def held_out_check(
+    rows: Rows, choice: Choice, n_starts: int, repeated: Repeated, given: Collection[str] = ()
+) -> Check | None:
     """Compare a model like the one fitted with rows that it was not learned from; None for small tables.
 
     Parameters
@@ -57,6 +60,8 @@ def held_out_check(rows: Rows, choice: Choice, n_starts: int, repeated: Repeated
         Starts of the fit; no more than a few are tried here.
     repeated : mapping
         What `repeated_values` found in all rows.
+    given : collection of str
+        Variables whose atoms were given.
     """
     n = len(rows)
     if n < LEAST_ROWS:
@@ -70,7 +75,7 @@ def held_out_check(rows: Rows, choice: Choice, n_starts: int, repeated: Repeated
     held, rest = fold_weights(sample.weights, n, rng)[0]
     part = sample.with_weights(held)
     learned = short_fit(sample.with_weights(rest), choice, rng, min(n_starts, MOST_STARTS))
-    mixture = average([learned.dictionaries], [learned.factors])
+    mixture = lighter_tails(average([learned.dictionaries], [learned.factors]), rows.schema, rows.n_rows, given)
     asides = _asides(rows, mixture, repeated)
     return check_bins(rows.schema, mixture, rows.axes, part.codes, part.weights, rng, repeats=repeats, asides=asides)
 

@@ -17,10 +17,10 @@ from jointwise.dictionary import Dictionary
 from jointwise.joint.mixture import ProductMixture
 from jointwise.variables import Kind, Schema, Variable
 
-# The observed range is widened by this share on each side; what lies beyond is the tails.
-WIDENED = 0.1
-# Rows in the tails, of as many as were seen: with more than the first they are drawn in, to the second.
-MOST_ROWS, EXPECTED_ROWS = 3.0, 1.0
+# Beyond the observed range two rows of as many as were seen are expected; over ten come once in a hundred tables,
+# whatever the law. Beyond the range widened by a tenth fewer are enough to tell. Each limit: by what share the range is
+# widened on each side, how many rows beyond are too many, and how many are then left.
+LIMITS = ((0.0, 10.0, 2.0), (0.1, 3.0, 1.0))
 # Atoms with fewer rows in the tails than this are left as they are.
 LEAST_ROWS = 0.01
 # An atom needs this share of its mass within the widened range to be cut to it.
@@ -30,7 +30,7 @@ LEAST_INSIDE = 1e-3
 def lighter_tails(
     mixture: ProductMixture, schema: Schema, n_rows: float, given: Collection[str] = ()
 ) -> ProductMixture:
-    r"""Return the mixture with tails that hold about one of ``n_rows`` rows, in columns where they hold several.
+    r"""Return the mixture with tails that hold one or two of ``n_rows`` rows, in columns where they hold far more.
 
     Each atom d with mass in the tails becomes :math:`s\,d + (1 - s)\,d(\cdot \mid \text{widened range})`, with s the
     share of the tails' mass that is kept: no value becomes impossible.
@@ -51,14 +51,15 @@ def lighter_tails(
     >>> schema = Schema((Variable("x", "continuous", observed=(-10, 10)),))
     >>> lighter = lighter_tails(heavy, schema, 1000)
     >>> [round(float(m.cdf(np.array([[-12.0]]))[0]), 4) for m in (heavy, lighter)]
-    [0.0265, 0.0005]
+    [0.0265, 0.0008]
     """
     coefficients, dictionaries = list(mixture.coefficients), list(mixture.dictionaries)
     for n, variable in enumerate(schema):
         if _has_tails(variable, dictionaries[n]) and variable.name not in given:
-            coefficients[n], dictionaries[n] = _drawn_in(
-                variable, coefficients[n], dictionaries[n], mixture.weights, n_rows
-            )
+            for limit in LIMITS:
+                coefficients[n], dictionaries[n] = _drawn_in(
+                    variable, coefficients[n], dictionaries[n], mixture.weights, n_rows, *limit
+                )
     if all(a is b for a, b in zip(dictionaries, mixture.dictionaries, strict=True)):
         return mixture
     return ProductMixture(mixture.weights, tuple(coefficients), tuple(dictionaries))
@@ -70,16 +71,24 @@ def _has_tails(variable: Variable, dictionary: Dictionary) -> bool:
 
 
 def _drawn_in(
-    variable: Variable, coefficients: FloatArray, dictionary: Dictionary, weights: FloatArray, n_rows: float
+    variable: Variable,
+    coefficients: FloatArray,
+    dictionary: Dictionary,
+    weights: FloatArray,
+    n_rows: float,
+    widened: float,
+    most: float,
+    expected: float,
 ) -> tuple[FloatArray, Dictionary]:
-    margin = WIDENED * (variable.observed[1] - variable.observed[0])
+    """Coefficients and atoms with ``expected`` rows beyond the widened range, where there were more than ``most``."""
+    margin = widened * (variable.observed[1] - variable.observed[0])
     low, high = variable.observed[0] - margin, variable.observed[1] + margin
-    outside = dictionary.mass(-np.inf, low) + dictionary.mass(high, np.inf)
+    outside = dictionary.mass(-np.inf, np.nextafter(low, -np.inf)) + dictionary.mass(high, np.inf)
     rows = n_rows * outside * (coefficients @ weights)
     heavy = (rows > LEAST_ROWS) & (outside < 1 - LEAST_INSIDE)
-    if rows.sum() <= MOST_ROWS or not heavy.any():
+    if rows.sum() <= most or not heavy.any():
         return coefficients, dictionary
-    kept = min(EXPECTED_ROWS / float(rows[heavy].sum()), 1.0)
+    kept = min(expected / float(rows[heavy].sum()), 1.0)
     cut = dictionary.take(heavy).truncate(low, high)
     scaled = np.where(heavy[:, None], kept, 1.0) * coefficients
     return np.vstack([scaled, (1 - kept) * coefficients[heavy]]), dictionary + cut
