@@ -136,7 +136,8 @@ def test_a_check_that_fails_leaves_the_fit(monkeypatch):
         raise ZeroDivisionError
 
     monkeypatch.setattr(_base, "held_out_check", broken)
-    model = JUPAD(**SETTINGS).fit(dependent())
+    with pytest.warns(RuntimeWarning, match="The check of the fit failed \\(ZeroDivisionError"):
+        model = JUPAD(**SETTINGS).fit(dependent())
     assert model.check_ is None
     assert model.density_.verdict == ""
 

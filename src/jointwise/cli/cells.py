@@ -60,7 +60,7 @@ def cell_type(cell: Any) -> str:
     for python, name in _JSON_TYPES:
         if isinstance(cell, python):
             return name
-    raise InputError(f"A cell must be text, a number, true, false or null; got {shortened(cell)}.")
+    raise InputError(f"A cell must be text, a number, true, false or null; got {shown(cell)}.")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -136,7 +136,7 @@ def parse(name: str, cell: Any, dtype: str) -> Any:
             return _moment(cell, dtype)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         what = "dates such as 2024-05-31" if is_temporal(dtype) else _WANTED[dtype]
-        raise InputError(f"{shown(name)} takes {what}; got {shortened(cell)}.") from None
+        raise InputError(f"{shown(name)} takes {what}; got {shown(cell)}.") from None
     return cell if isinstance(cell, str) else _as_text(cell)
 
 
@@ -171,9 +171,3 @@ def _moment(cell: Any, dtype: str) -> dt.date:
 
 def _as_text(cell: Any) -> str:
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
-
-
-def shortened(cell: Any, limit: int = 40) -> str:
-    """Return a cell as it is shown in a sentence."""
-    text = repr(cell)
-    return text if len(text) <= limit else text[:limit] + "..."

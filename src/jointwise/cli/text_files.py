@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from jointwise._checks import listed
-from jointwise.cli.cells import MISSING, CellCounts, cell_type, convert, json_type, shortened
+from jointwise._checks import listed, shown
+from jointwise.cli.cells import MISSING, CellCounts, cell_type, convert, json_type
 from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
 from jointwise.exceptions import InputError
 from jointwise.variables import is_missing
@@ -174,7 +174,7 @@ class JsonFile(TextFile):
                 found = [self._parsed(line, number)]
             for record in found:
                 if not isinstance(record, dict):
-                    raise InputError(f"{self.label}: a row must be a JSON object, but one is {shortened(record)}.")
+                    raise InputError(f"{self.label}: a row must be a JSON object, but one is {shown(record)}.")
                 yield record
 
     def _parsed(self, text: str, number: int) -> Any:

@@ -13,7 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_choice, check_integer, check_names, check_weights, listed, shown, unknown_name
+from jointwise._checks import (
+    cause,
+    check_choice,
+    check_integer,
+    check_names,
+    check_weights,
+    listed,
+    shown,
+    unknown_name,
+)
 from jointwise._progress import progress, tell
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
@@ -158,14 +167,14 @@ class JointEstimator(TableEstimator):
             return self._fit_source(_weighted(source, sample_weight))
         table = self._read(X, reset=True)
         weights = row_weights(sample_weight, table)
-        schema, axes = self._axes(Profile.of(table, weights))
+        schema, axes = self._axes(Profile.of(table, weights), self.kinds)
         self._fit_rows(CodedRows.of(table, schema, axes, weights))
         return self
 
     def _fit_source(self, source: Source) -> Self:
         self._tell("reading the table, for its profile")
         profile = source.profile()
-        schema, axes = self._axes(profile)
+        schema, axes = self._axes(profile, self.kinds)
         folder = None if self.scratch_dir is None else Path(self.scratch_dir)
         self._tell("reading it again, for its codes")
         with source.coded(schema, axes, folder) as rows:
@@ -306,7 +315,12 @@ class JointEstimator(TableEstimator):
             if not self._keeps():
                 raise
         except Exception as error:  # noqa: BLE001 -- a fit is worth more than its check
-            self._tell(f"the check of the fit failed: {type(error).__name__}: {error}")
+            warnings.warn(
+                f"The check of the fit failed ({type(error).__name__}: {cause(error)}); the density itself stands. Ask "
+                "`density_.check` with rows, and please report this.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         return None
 
     def _open_checkpoint(self, rows: Rows, rng: np.random.Generator) -> Checkpoint:
@@ -373,12 +387,12 @@ class JointEstimator(TableEstimator):
         if self.check_ is not None and self.check_.is_far:
             warnings.warn(f"{self.check_.verdict} See `check_` for more.", MisfitWarning, stacklevel=4)
 
-    def _axes(self, profile: Profile) -> tuple[Schema, tuple[Axis, ...]]:
+    def _axes(self, profile: Profile, kinds: Mapping[str, str] | None) -> tuple[Schema, tuple[Axis, ...]]:
         """Return the schema and the axes of a table; point masses in a given dictionary settle a variable's spikes."""
         self.left_out_ = self._left_out(profile)
         profile = profile.without(self.left_out_)
         self._repeated = repeated_values(profile)
-        schema = profile.schema(self.kinds, supports=self.supports, steps=self.steps)
+        schema = profile.schema(kinds, supports=self.supports, steps=self.steps)
         schema = Schema(tuple(self._with_given_atoms(v) for v in schema), schema.container)
         return schema, profile.axes(schema, self._most_bins(schema))
 

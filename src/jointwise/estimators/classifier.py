@@ -168,7 +168,7 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         weights = row_weights(sample_weight, table)
         self.classes_, codes = np.unique(target, return_inverse=True)
 
-        schema, axes = self._axes(Profile.of(table, weights))
+        schema, axes = self._axes(Profile.of(table, weights), self.kinds)
         self.target_name_ = _unused_name(getattr(y, "name", None), schema.names)
         labels = Variable(
             self.target_name_, Kind.CATEGORICAL, categories=_plain(self.classes_), dtype=_dtype(self.classes_)
@@ -208,15 +208,12 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         if target not in profile.names:
             raise unknown_name("column", target, profile.names)
         column = profile.columns[profile.names.index(target)]
-        features = replace(profile, columns=tuple(each for each in profile if each is not column))
+        features = profile.without([target])
         if not features.columns:
             raise InputError(f"The table has no column beside {shown(target)} to tell it by; keep some.")
         kinds = dict(self.kinds or {})
         labels = _labels(column, kinds.pop(target, None))
-        other = copy(self)
-        other.kinds = kinds
-        schema, axes = other._axes(features)  # noqa: SLF001 -- of its own class
-        self.left_out_, self._repeated = other.left_out_, other._repeated  # noqa: SLF001
+        schema, axes = self._axes(features, kinds)
         self.classes_, self.target_name_ = np.array(labels.categories), target
         joint = Schema((*schema, labels), schema.container)
         self._tell("reading it again, for its cells")
