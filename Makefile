@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-all test-engines fuzz lint types bench clean help
+.PHONY: demo test test-all test-clusters fuzz lint types bench clean help
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -23,8 +23,8 @@ $(VENV)/.test: $(VENV)/.made pyproject.toml
 	$(PIP) install --editable '.[demo]' --group test
 	touch $@
 
-$(VENV)/.engines: $(VENV)/.test
-	$(PIP) install --editable '.[demo]' --group engines
+$(VENV)/.clusters: $(VENV)/.test
+	$(PIP) install --editable '.[demo]' --group clusters
 	touch $@
 
 demo: $(VENV)/.demo  ## fit a table, ask it questions, draw one figure
@@ -41,13 +41,13 @@ types: $(VENV)/.test  ## mypy, strict
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 test: lint types  ## lint, types, doctests and the quick tests
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not slow and not engines"
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not slow and not clusters"
 
 test-all: lint types  ## the same with the slow statistical tests
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not engines"
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not clusters"
 
-test-engines: $(VENV)/.engines  ## tables in Spark, DuckDB and a Dask cluster, whose workers are killed
-	$(ONE_THREAD) $(BIN)/pytest -m engines tests
+test-clusters: $(VENV)/.clusters  ## tables in Spark, DuckDB and a Dask cluster, whose workers are killed
+	$(ONE_THREAD) $(BIN)/pytest -m clusters tests
 
 SECONDS ?= 1200
 

@@ -12,12 +12,12 @@ from benchmarks.report import Row
 from benchmarks.rivals import rivals
 from jointwise import JUPAD, JointDensity, Profile
 from jointwise.datasets import gaussians, hybrid, laplacians, laplacians_gaussians
-from jointwise.joint.mixture import ProductMixture
-from jointwise.likelihood import likelihood_problem
-from jointwise.marginals import CodedRows
+from jointwise.fitting.rows import likelihood_problem
+from jointwise.joint.product import ProductMixture
 from jointwise.metrics import LogDensity, mean_absolute_log_ratio
 from jointwise.relatives import IndependenceDensity
-from jointwise.solvers import Factors, PosteriorEM, solve
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import Factors, RowsEM, solve
 
 # What a plain prototype reached on other draws of the laws, at 1,000, 5,000 and 20,000 rows.
 LAWS = {
@@ -84,5 +84,5 @@ def oracle(law: JointDensity, X: np.ndarray) -> JointDensity:
     rows = CodedRows.of(X, law.schema, Profile.of(X).axes(law.schema, 128))
     problem = likelihood_problem(rows, law.mixture.dictionaries, 0.0)
     start = Factors(law.mixture.weights, law.mixture.coefficients)
-    found = solve(PosteriorEM(start, tol=1e-6), problem, max_steps=500).value
+    found = solve(RowsEM(start, tol=1e-6), problem, max_steps=500).value
     return JointDensity(law.schema, ProductMixture(found.weights, found.coefficients, law.mixture.dictionaries))

@@ -24,8 +24,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.report import Row
 from jointwise import JUPAD
-from jointwise.marginals import CodedRows, Profile, Rows
-from jointwise.marginals.sources import find_source
+from jointwise.marginals import Profile
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.rows.sources import find_source
 
 N_ROWS, N_COLUMNS = int(os.environ.get("JOINTWISE_BENCH_ROWS", "1_000_000")), 10
 N_FILES, RANK, N_PASSES = 8, 16, 5

@@ -15,8 +15,8 @@ from jointwise.axes import BinnedAxis
 from jointwise.datasets import laplacians_gaussians
 from jointwise.engines import PosteriorEngine, ReferenceEngine, cuda
 from jointwise.engines.base import bin_starts
-from jointwise.marginals import CodedRows
-from jointwise.solvers import LikelihoodProblem, simplex_weights, start_around
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import RowsProblem, simplex_weights, start_around
 
 N_BINS, N_COLUMNS, RANK = 255, 10, 32
 BLOCK = 1 << 25
@@ -62,14 +62,14 @@ def made_on_card(n: int, n_columns: int) -> list[Any]:
     return blocks
 
 
-def problem_of(codes: list[Any]) -> LikelihoodProblem:
+def problem_of(codes: list[Any]) -> RowsProblem:
     """Atoms, 1-D fits and rows: all that EM needs."""
     n_columns, n_rows = codes[0].shape[0], sum(block.shape[1] for block in codes)
     counts = cuda.pair_counts(codes, [N_BINS] * n_columns).diagonal()
     masses = Dictionary.grid("gaussian", 0, N_BINS, n=64, scale=4).masses(BinnedAxis(np.arange(1, N_BINS) - 0.5))
     margins = [simplex_weights(masses, c.astype(float), prior=1.0) for c in np.split(counts, n_columns)]
     engine = cuda.CudaEngine(codes, [N_BINS] * n_columns)
-    return LikelihoodProblem((masses,) * n_columns, tuple(margins), engine, float(n_rows), 3.0)
+    return RowsProblem((masses,) * n_columns, tuple(margins), engine, float(n_rows), 3.0)
 
 
 def _largest() -> list[Row]:

@@ -32,9 +32,9 @@ from benchmarks.report import Row, publish
 from jointwise import JUPAD, PairwiseMarginals
 from jointwise.axes import Axis
 from jointwise.engines.compiled import CompiledEngine
-from jointwise.marginals.sources import LocalSource, find_source
-from jointwise.marginals.sources.arrow_datasets import dataset_blocks
-from jointwise.variables import Schema
+from jointwise.rows.sources import LocalSource, find_source
+from jointwise.rows.sources.arrow_datasets import dataset_blocks
+from jointwise.tables.variables import Schema
 
 N_ROWS, N_TEST, FILE_ROWS, N_BINS = 2_000_000, 100_000, 1_000_000, 128
 N_CONTINUOUS, CATEGORIES, RANK = 6, (2, 5, 12, 30), 8

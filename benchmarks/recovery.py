@@ -23,13 +23,13 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.report import Row
 from jointwise import Dictionary, JointDensity, PairwiseMarginals
 from jointwise.axes import DiscreteAxis
-from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.product import ProductMixture
 from jointwise.marginals import SubsetMarginals
 from jointwise.relatives import CoupledPMF, IndependenceDensity, PairwisePMF, ProjectionPMF
 from jointwise.relatives._base import JointRelative
 from jointwise.relatives.projections import random_vectors
-from jointwise.solvers import project
-from jointwise.variables import Schema, Variable
+from jointwise.relatives.solvers.projections import project
+from jointwise.tables.variables import Schema, Variable
 
 N_VARIABLES, N_STATES, RANK = 6, 5, 5
 SIZES = (1_000, 10_000, 100_000)

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.report import Row
 from jointwise import Dictionary, Profile
 from jointwise.datasets import laplacians_gaussians
-from jointwise.likelihood import likelihood_problem
-from jointwise.marginals import CodedRows
+from jointwise.fitting.rows import likelihood_problem
+from jointwise.rows.coded import CodedRows
 from jointwise.solvers import start_around
 
 N_ROWS = (125_000, 250_000, 500_000, 1_000_000)

@@ -7,9 +7,9 @@ from scipy.stats import norm
 from jointwise import Dictionary, JointDensity
 from jointwise.datasets import gaussians, hybrid, laplacians
 from jointwise.exceptions import InputError
-from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.product import ProductMixture
 from jointwise.metrics import covering_proposal, mean_absolute_log_ratio, total_mass
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 
 def test_distance_is_the_mean_of_absolute_log_ratios():

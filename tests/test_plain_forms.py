@@ -12,7 +12,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError, UnknownNameError
 from jointwise.families import Cauchy, Gaussian, Lattice, PointMass, Truncated, Uniform, family_from_dict
 from jointwise.marginals import PairwiseMarginals, Profile
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 LONG = "n" * 1_000_000
 VARIABLES = (

@@ -24,8 +24,8 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.joint.density import JointDensity
 from jointwise.joint.information import Estimate
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Kind
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Kind
 
 # By default the box of a covering proposal leaves out this share of the truth at each end of each variable.
 TAIL = 1e-5

@@ -1,7 +1,7 @@
 """The table of people as a CSV file, and a model of it."""
 
 import pytest
-from command_cases import people, run, write_csv
+from tests.cli.cases import people, run, write_csv
 
 
 @pytest.fixture(scope="session")

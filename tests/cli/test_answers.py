@@ -13,8 +13,8 @@ from jointwise.cli.language import bind, parse_question
 from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
 from jointwise.families import Cauchy, Exponential, Gaussian, StudentT
 from jointwise.joint.events import Interval
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Schema, Variable
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Schema, Variable
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import io
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_cases import people, run, write_csv
 from pyarrow import parquet
+from tests.cli.cases import people, run, write_csv
 
 import jointwise
 from jointwise import ClassModel, JointDensity, JUPADClassifier
 from jointwise.estimators import classifier
-from jointwise.variables import is_missing
+from jointwise.tables.variables import is_missing
 
 
 def bands(n=240, seed=0, labels=("high", "low", "mid")):
@@ -222,7 +222,7 @@ def test_a_fit_that_was_stopped_goes_on(trained, tmp_path, monkeypatch):
     table, path, _, _ = trained
     args = ("fit", table, "--target", "kind", "-o", tmp_path / "m.jw", "--checkpoint", tmp_path / "fit.checkpoint")
     with monkeypatch.context() as patched:
-        patched.setattr("jointwise.likelihood.solve", lambda *args, **options: 1 / 0)  # after the choice
+        patched.setattr("jointwise.fitting.rows.solve", lambda *args, **options: 1 / 0)  # after the choice
         run("--debug", *args, code=1, foreign=(ZeroDivisionError,))
     assert (tmp_path / "fit.checkpoint").exists()
     run(*args)

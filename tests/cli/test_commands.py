@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_cases import people, run, write_csv
 from pyarrow import feather, parquet
+from tests.cli.cases import people, run, write_csv
 
 import jointwise
 from jointwise import JUPAD, Dictionary, JointDensity
 from jointwise.cli.files import open_table
 from jointwise.cli.outputs import FORMATS
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Schema, Variable
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Schema, Variable
 
 
 def rows_of(text):
@@ -443,7 +443,7 @@ def test_the_commands_of_the_readme_work(tmp_path, monkeypatch):
 def test_a_fit_goes_on_from_its_checkpoint_and_removes_it(table, model, tmp_path, monkeypatch):
     out, path = tmp_path / "m.jw", tmp_path / "fit.checkpoint"
     with monkeypatch.context() as patched:
-        patched.setattr("jointwise.likelihood.solve", lambda *args, **options: 1 / 0)  # after the choice
+        patched.setattr("jointwise.fitting.rows.solve", lambda *args, **options: 1 / 0)  # after the choice
         run("--debug", "fit", table, "-o", out, "--rank", 3, "--checkpoint", path, code=1, foreign=(ZeroDivisionError,))
     assert path.exists()
     assert "another fit" in run("fit", table, "-o", out, "--rank", 2, "--checkpoint", path, code=1).stderr

@@ -18,7 +18,7 @@ from jointwise.cli.cells import CellCounts, cell_type, convert, value_of
 from jointwise.cli.files import open_table
 from jointwise.exceptions import InputError
 from jointwise.tables import read_table
-from jointwise.variables import Variable
+from jointwise.tables.variables import Variable
 
 ROWS = {"a": [1, None, 3], "b": ["x", "y", None], "c": [0.5, 1.5, None], "d": [True, False, None]}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jointwise.cli.language import QuestionError, bind, parse_conditions, parse_question
 from jointwise.joint.events import Interval, Point, Values
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 SCHEMA = Schema(
     (

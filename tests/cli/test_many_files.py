@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 import pytest
-from command_cases import run
 from pyarrow import dataset, feather, parquet
+from tests.cli.cases import run
 
 from jointwise import load
 from jointwise.cli.files import open_tables

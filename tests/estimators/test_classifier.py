@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from estimator_cases import QUICK, mixed_columns, same_model, table
+from tests.estimators.cases import QUICK, mixed_columns, same_model, table
 
 from jointwise import JUPAD, JUPADClassifier, PairwiseMarginals, Profile
 from jointwise.exceptions import InputError

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from estimator_cases import QUICK
+from tests.estimators.cases import QUICK
 
 from jointwise import JUPAD, ClassModel, JUPADClassifier, load
 from jointwise.estimators import classifier

@@ -5,13 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
-from estimator_cases import mixed_columns, same_model
+from tests.estimators.cases import mixed_columns, same_model
 
 import jointwise
 from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer
 from jointwise.datasets import hybrid
-from jointwise.estimators import _base, _held_out
+from jointwise.estimators import _base
 from jointwise.exceptions import MisfitWarning
+from jointwise.fitting import check as held_out
 
 SETTINGS = {"n_components": 3, "n_init": 2, "random_state": 0}
 
@@ -116,7 +117,7 @@ def test_blocks_are_checked_as_the_whole():
 
 
 def test_large_tables_are_sampled(monkeypatch):
-    monkeypatch.setattr(_held_out, "SAMPLE_ROWS", 600)
+    monkeypatch.setattr(held_out, "SAMPLE_ROWS", 600)
     with pytest.warns(MisfitWarning):
         check = JUPAD(1, random_state=0).fit(dependent()).check_
     assert 130 < check.n_rows < 270

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from estimator_cases import CONTAINERS, QUICK, library, mixed_columns, table
 from sklearn import config_context
 from sklearn.pipeline import make_pipeline
+from tests.estimators.cases import CONTAINERS, QUICK, library, mixed_columns, table
 
 from jointwise import JUPADClassifier, JUPADImputer
 

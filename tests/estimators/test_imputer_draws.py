@@ -4,8 +4,8 @@ import inspect
 
 import numpy as np
 import pytest
-from estimator_cases import CONTAINERS, QUICK, mixed_columns, table
 from sklearn.base import clone
+from tests.estimators.cases import CONTAINERS, QUICK, mixed_columns, table
 
 from jointwise import JUPAD, JUPADImputer
 

@@ -4,13 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
-from estimator_cases import QUICK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
+from tests.estimators.cases import QUICK
 
 from jointwise import Dictionary, JUPADClassifier, PairwiseMarginals, Profile
 from jointwise.estimators import _opinions, classifier

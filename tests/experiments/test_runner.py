@@ -14,7 +14,7 @@ from jointwise.experiments.runner import command, default_folder, run, selected
 from jointwise.experiments.store import Record, TaskStore
 
 sys.path.insert(0, str(Path(__file__).parent))
-from toy import Lost, Toy
+from tests.experiments.toy import Lost, Toy
 
 SCRIPT = Path(__file__).parent / "toy.py"
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from .runner import main
+from tests.fuzz.runner import main
 
 if __name__ == "__main__":  # not in workers, which import this module by another name
     sys.exit(main())

@@ -1,7 +1,7 @@
 """All campaigns, by name."""
 
-from . import checkpoints, dicts, files, options, outputs, queries, signals, table_files, tables
-from .case import Campaign
+from tests.fuzz import checkpoints, dicts, files, options, outputs, queries, signals, table_files, tables
+from tests.fuzz.case import Campaign
 
 CAMPAIGNS = (
     Campaign("files", files.run, seconds=5),

@@ -1,12 +1,11 @@
 """Damaged and hostile checkpoints: a fit goes on, or refuses in a sentence."""
 
 import numpy as np
+from tests.fuzz import material
+from tests.fuzz.case import Case, law, refused
+from tests.fuzz.containers import changed_file
 
 from jointwise import JUPAD
-
-from . import material
-from .case import Case, law, refused
-from .containers import changed_file
 
 
 def run(case: Case) -> None:

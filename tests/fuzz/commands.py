@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.case import Case, law
 from typer.testing import CliRunner
 
 import jointwise
 from jointwise.cli.app import app
-
-from .case import Case, law
 
 SOURCE = Path(jointwise.__file__).parents[1]
 IMPORT = "from jointwise.cli import main; "

@@ -8,10 +8,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from tests.fuzz import nasty
 
 from jointwise.families import FAMILIES
-
-from . import nasty
 
 PREFIX = struct.Struct("<10sIQ")
 DIGEST = 32

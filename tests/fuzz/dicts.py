@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.fuzz import material, nasty
+from tests.fuzz.case import Case, law, refused
 
 from jointwise import Dictionary, PairwiseMarginals, Profile
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis
 from jointwise.families import family_from_dict
-from jointwise.variables import Schema, Variable
-
-from . import material, nasty
-from .case import Case, law, refused
+from jointwise.tables.variables import Schema, Variable
 
 # Some readers are functions and some are classes.
 READERS = {

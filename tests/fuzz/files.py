@@ -1,13 +1,12 @@
 """Damaged and hostile model files: refused in a sentence, or a density that answers."""
 
 import numpy as np
+from tests.fuzz import material
+from tests.fuzz.case import Case, is_probability, law, refused
+from tests.fuzz.containers import changed_file
 
 import jointwise
 from jointwise import JointDensity
-
-from . import material
-from .case import Case, is_probability, law, refused
-from .containers import changed_file
 
 QUANTILES = [0.01, 0.5, 0.99]
 

@@ -5,13 +5,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from tests.fuzz.case import is_probability, law
 
 import jointwise
 from jointwise import JointDensity
 from jointwise.exceptions import ImpossibleEventError
-from jointwise.variables import is_missing
-
-from .case import is_probability, law
+from jointwise.tables.variables import is_missing
 
 # Sums of products of probabilities, all of them positive: rounding alone.
 TOLERANCE = 1e-7

@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-from jointwise import JUPAD, Dictionary, JointDensity, checkpoint
+from jointwise import JUPAD, Dictionary, JointDensity
 from jointwise.families import (
     Beta,
     Cauchy,
@@ -28,8 +28,9 @@ from jointwise.families import (
     StudentT,
     Uniform,
 )
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Schema, Variable
+from jointwise.fitting import checkpoint
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Schema, Variable
 
 # A fit that goes through every stage, in a moment.
 CHECKPOINTED = {"n_components": 2, "n_models": 2, "n_init": 1, "n_bins": 8, "random_state": 0, "max_iter": 8}

@@ -7,13 +7,12 @@ from typing import Any
 
 import typer
 from hypothesis import strategies as st
+from tests.fuzz import material, nasty
+from tests.fuzz.case import Case
+from tests.fuzz.commands import typed
+from tests.fuzz.places import character_device
 
 from jointwise.cli.app import app
-
-from . import material, nasty
-from .case import Case
-from .commands import typed
-from .places import character_device
 
 NUMBERS = (
     "0", "1", "2", "2", "3", "3", "4", "4", "5", "10", "-1", "1.5", "1e20",

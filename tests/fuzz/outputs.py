@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from . import material
-from .case import Case, law
-from .commands import finish, start, typed
-from .places import character_device, names_in
+from tests.fuzz import material
+from tests.fuzz.case import Case, law
+from tests.fuzz.commands import finish, start, typed
+from tests.fuzz.places import character_device, names_in
 
 # What is written, by the name of the command: each with a seed, so that its bytes are known.
 COMMANDS = {

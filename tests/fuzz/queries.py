@@ -5,15 +5,14 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.fuzz import material, nasty
+from tests.fuzz.case import Case, is_probability, law, refused
 
 from jointwise import JointDensity
 from jointwise.cli import answers
 from jointwise.cli.language import bind, parse_conditions, parse_question
 from jointwise.exceptions import ImpossibleEventError, JointwiseError
-from jointwise.variables import Variable, is_temporal
-
-from . import material, nasty
-from .case import Case, is_probability, law, refused
+from jointwise.tables.variables import Variable, is_temporal
 
 SIGNS = st.text(alphabet="abP(){}|,=<>!.'\"\\ 0123456789-+e\nin", max_size=40)
 # Sums of a few numbers, each rounded once.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from .campaigns import CAMPAIGNS, campaign
-from .case import Campaign
-from .limits import WALL_SECONDS
-from .worker import Outcome, attempt, serve
+from tests.fuzz.campaigns import CAMPAIGNS, campaign
+from tests.fuzz.case import Campaign
+from tests.fuzz.limits import WALL_SECONDS
+from tests.fuzz.worker import Outcome, attempt, serve
 
 # A worker that has not answered so long after its own limit hangs where no signal reaches it.
 GRACE = 30.0

@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from . import material
-from .case import Case, law
-from .commands import IMPORT, READY, finish, start
-from .places import names_in
+from tests.fuzz import material
+from tests.fuzz.case import Case, law
+from tests.fuzz.commands import IMPORT, READY, finish, start
+from tests.fuzz.places import names_in
 
 OLD = b"what was there before\n"
-OFTEN = "import jointwise.checkpoint; jointwise.checkpoint.INTERVAL = 0.05; "
+OFTEN = "import jointwise.fitting.checkpoint; jointwise.fitting.checkpoint.INTERVAL = 0.05; "
 COMMANDS = {
     "fit": ("fit", "table.csv", "--rank", "8", "--seed", "0", "-o", "out", "--checkpoint", "checkpoint"),
     "sample": ("sample", "model.jw", "-n", "300000", "--seed", "0", "--format", "csv", "-o", "out"),

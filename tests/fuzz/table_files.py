@@ -2,9 +2,9 @@
 
 import gzip
 
-from . import material, nasty
-from .case import Case
-from .commands import typed
+from tests.fuzz import material, nasty
+from tests.fuzz.case import Case
+from tests.fuzz.commands import typed
 
 COMMANDS = (
     ("fit", "{table}", "-o", "out.jw", "--rank", "1"),

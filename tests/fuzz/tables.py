@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.fuzz import laws, nasty
+from tests.fuzz.case import Case, law, refused
 
 from jointwise import JUPAD, JUPADClassifier, JUPADImputer
-
-from . import laws, nasty
-from .case import Case, law, refused
 
 SIZES = (0, 1, 2, 3, 5, 12, 40, 40, 40)
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")

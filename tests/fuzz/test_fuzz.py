@@ -4,12 +4,11 @@ from pathlib import Path
 from time import sleep
 
 import pytest
-
-from . import worker
-from .campaigns import campaign
-from .case import Campaign, LawBrokenError, law
-from .limits import TooLongError, TooMuchMemoryError, bounded_memory, bounded_time
-from .runner import Worker, main
+from tests.fuzz import worker
+from tests.fuzz.campaigns import campaign
+from tests.fuzz.case import Campaign, LawBrokenError, law
+from tests.fuzz.limits import TooLongError, TooMuchMemoryError, bounded_memory, bounded_time
+from tests.fuzz.runner import Worker, main
 
 # A seed, and as many cases as take a second or two; of those with processes of their own, some that differ.
 QUICK = {

@@ -11,9 +11,9 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
-from .campaigns import campaign
-from .case import Campaign, Case
-from .limits import TooLongError, bounded_memory, bounded_time, limit_process
+from tests.fuzz.campaigns import campaign
+from tests.fuzz.case import Campaign, Case
+from tests.fuzz.limits import TooLongError, bounded_memory, bounded_time, limit_process
 
 # The innermost frames of a traceback that are shown.
 FRAMES = 14

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from joint_cases import KINDS, build, random_density, single
 from scipy import stats
+from tests.joint.cases import KINDS, build, random_density, single
 
 from jointwise import JointDensity
 from jointwise.cli import answers
@@ -22,7 +22,7 @@ from jointwise.joint.check import check_bins, check_rows
 from jointwise.joint.comparison import FALSE_ALARM, LEAST_ERROR, _Noise
 from jointwise.joint.events import Interval, Point
 from jointwise.joint.findings import Finding
-from jointwise.variables import Variable
+from jointwise.tables.variables import Variable
 
 PAY = Variable("pay", "continuous")
 GAIN = Variable("gain", "integer", dtype="int64")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from joint_cases import build, cases, random_rows
-from test_serialization import WRONG, changed, leaves, parts, rebuilt
+from tests.joint.cases import build, cases, random_rows
+from tests.joint.test_serialization import WRONG, changed, leaves, parts, rebuilt
 
 import jointwise
 from jointwise import ClassModel, JointDensity
@@ -17,7 +17,7 @@ from jointwise.exceptions import FileFormatError, InputError, UnknownNameError, 
 from jointwise.families import Gaussian, Laplace
 from jointwise.joint.classes import SecondDensity, read_model
 from jointwise.joint.standardisation import ClassStandardisation
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 JOB = Variable("job", "categorical", categories=("cook", "nurse"), dtype="string")
 KIND = Variable("kind", "categorical", categories=(1, 2, 3), dtype="int64")

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from joint_cases import random_density
 from scipy import stats
+from tests.joint.cases import random_density
 
 from jointwise import Dictionary, JointDensity
 from jointwise.exceptions import RareEventWarning
@@ -13,7 +13,7 @@ from jointwise.families import Gaussian
 from jointwise.joint import ProductMixture
 from jointwise.joint.conditioning import RARE, rarity
 from jointwise.joint.events import Interval, Point, Values
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 
 @pytest.fixture

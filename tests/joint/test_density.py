@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import assume, given, settings
-from joint_cases import PlainJoint, build, cases, random_density, random_rows, single
+from tests.joint.cases import PlainJoint, build, cases, random_density, random_rows, single
 
 from jointwise import JUPAD
 from jointwise.dictionary import Dictionary
@@ -16,7 +16,7 @@ from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWar
 from jointwise.families import Category, Gaussian, Laplace, Lattice, PointMass, StudentT, Uniform
 from jointwise.joint import JointDensity
 from jointwise.tables import decode
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 FEW = settings(deadline=None, max_examples=40)
 

@@ -7,13 +7,13 @@ wrong target, which must fail it.
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from joint_cases import cases, random_rows
 from scipy import stats
+from tests.joint.cases import cases, random_rows
 
 from jointwise.dictionary import Dictionary
 from jointwise.families import Category, Gaussian
 from jointwise.joint import prediction
-from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.product import ProductMixture
 
 N = 20_000
 LEVEL = 1e-4

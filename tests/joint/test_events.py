@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from joint_cases import PlainJoint, build, cases, random_event, random_region, random_rows, single
+from tests.joint.cases import PlainJoint, build, cases, random_event, random_region, random_rows, single
 
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError, UnknownNameError
 from jointwise.families import Cauchy, Exponential, Gaussian, Lattice, PointMass, Uniform
 from jointwise.joint.events import Interval, Point, Values, parse_region
-from jointwise.variables import Variable
+from jointwise.tables.variables import Variable
 
 FEW = settings(deadline=None, max_examples=50)
 

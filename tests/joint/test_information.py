@@ -6,14 +6,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from joint_cases import PlainJoint, build, cases, random_density, single
 from scipy import integrate, stats
+from tests.joint.cases import PlainJoint, build, cases, random_density, single
 
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import Cauchy, Exponential, Gamma, Gaussian, Laplace, Lattice, PointMass, StudentT, Uniform
 from jointwise.joint import Estimate
-from jointwise.variables import Variable
+from jointwise.tables.variables import Variable
 
 FEW = settings(deadline=None, max_examples=25)
 DISCRETE = ("counts", "label", "grade")

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
-from joint_cases import PlainJoint, build, cases, random_density, random_region, single
 from scipy import optimize, stats
+from tests.joint.cases import PlainJoint, build, cases, random_density, random_region, single
 
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
@@ -23,7 +23,7 @@ from jointwise.families import (
     Uniform,
 )
 from jointwise.joint import moments
-from jointwise.variables import Variable
+from jointwise.tables.variables import Variable
 
 FEW = settings(deadline=None, max_examples=40)
 NUMBERS = ("smooth", "spiky", "counts", "lattice", "inflated")

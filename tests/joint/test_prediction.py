@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
-from joint_cases import PlainJoint, build, cases, random_density, random_rows, single
+from tests.joint.cases import PlainJoint, build, cases, random_density, random_rows, single
 
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, UnseenCategoryWarning
 from jointwise.families import Cauchy, Gaussian, Lattice, PointMass, Uniform
 from jointwise.joint import prediction
 from jointwise.tables import decode
-from jointwise.variables import Kind, Variable
+from jointwise.tables.variables import Kind, Variable
 
 FEW = settings(deadline=None, max_examples=40)
 

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joint_cases import build, cases, random_density, random_event, random_rows, single
+from tests.joint.cases import build, cases, random_density, random_event, random_rows, single
 
 import jointwise
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Cauchy, Exponential, Gaussian, Lattice, PointMass
 from jointwise.joint import JointDensity, serialization
-from jointwise.variables import Variable
+from jointwise.tables.variables import Variable
 
 GOLDEN = Path(__file__).parent / "golden"
 PREFIX = struct.Struct("<10sIQ")

@@ -10,7 +10,7 @@ from scipy import stats
 
 from jointwise import Dictionary, JointDensity
 from jointwise.joint import ProductMixture
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 
 def density(step=0.5, support=(-np.inf, np.inf), loc=1.2, scale=0.8):

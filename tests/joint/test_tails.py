@@ -6,7 +6,7 @@ import pytest
 from jointwise import JUPAD, Dictionary, JointDensity
 from jointwise.joint import ProductMixture
 from jointwise.joint.tails import LEAST_ROWS, lighter_tails
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 
 def heavy(kind="continuous", observed=(-10.0, 10.0)):

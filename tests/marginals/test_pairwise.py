@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jointwise.axes import BinnedAxis, DiscreteAxis
 from jointwise.exceptions import FileFormatError, InputError, UnknownNameError
 from jointwise.marginals import PairwiseMarginals, Profile
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 
 def random_table(n, seed=0):

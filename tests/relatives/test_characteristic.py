@@ -15,14 +15,14 @@ from jointwise.datasets import gaussians
 from jointwise.exceptions import InputError, RankError
 from jointwise.metrics import mean_absolute_log_ratio
 from jointwise.relatives import CharacteristicDensity
-from jointwise.solvers import (
+from jointwise.relatives.solvers.characteristic import (
     CharacteristicALS,
     CharacteristicProblem,
     empirical_characteristic,
     frequencies,
     random_characteristic,
-    solve,
 )
+from jointwise.solvers import solve
 
 # ---- plain twins -------------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ def test_characteristic_function_is_that_of_plain_sums(seed, k, n):
 def test_blocks_of_rows_add_up(monkeypatch):
     points = np.random.default_rng(0).uniform(size=(50, 3))
     whole = empirical_characteristic(points, 3)
-    monkeypatch.setattr("jointwise.solvers.characteristic.BLOCK", 7)
+    monkeypatch.setattr("jointwise.relatives.solvers.characteristic.BLOCK", 7)
     assert empirical_characteristic(points, 3) == pytest.approx(whole, abs=1e-14)
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from discrete_cases import (
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from tests.relatives.cases import (
     axes_of,
     error,
     exact_pairs,
@@ -13,8 +15,6 @@ from discrete_cases import (
     separable_law,
     tensor,
 )
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from jointwise.axes import BinnedAxis
 from jointwise.exceptions import InputError, RankError

@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from jointwise.exceptions import InputError, RankError
 from jointwise.relatives import ProjectionPMF
 from jointwise.relatives.projections import random_vectors
-from jointwise.solvers import Factors, ProjectionEM, ProjectionProblem, ProjectionScoring, cycle, project, solve
-from jointwise.solvers.projection_scoring import _derivative
-from jointwise.solvers.projections import model_masses
+from jointwise.relatives.solvers.projection_scoring import ProjectionScoring, _derivative
+from jointwise.relatives.solvers.projections import ProjectionEM, ProjectionProblem, cycle, model_masses, project
+from jointwise.solvers import Factors, solve
 
 # ---- plain twins -------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 from jointwise.cli.cells import CellCounts
 from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
 from jointwise.exceptions import InputError, MissingDependencyError
-from jointwise.marginals.sources.arrow_datasets import dataset_blocks
+from jointwise.rows.sources.arrow_datasets import dataset_blocks
 
 
 class ArrowFile(TableFile):

@@ -17,7 +17,7 @@ from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.rows import _refuse_two_pipes
 from jointwise.cli.table_file import TableFile
 from jointwise.joint.check import MOST_ROWS, check_rows
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 # Findings on the screen, and their columns; a file has all.
 SHOWN = 20

@@ -18,7 +18,7 @@ from jointwise.cli.models import FitSettings, fit_table, load_model, load_stored
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
-from jointwise.variables import Kind
+from jointwise.tables.variables import Kind
 
 ValueT = TypeVar("ValueT")
 

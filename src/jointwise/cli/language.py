@@ -28,7 +28,7 @@ from jointwise._checks import shown
 from jointwise.cli.cells import value_of
 from jointwise.exceptions import InputError, JointwiseError, UnknownNameError
 from jointwise.joint.events import Interval, Point, Region, parse_region
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.tables.variables import Kind, Schema, Variable
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<quoted>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')"

@@ -22,7 +22,7 @@ from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.classes import read_model
 from jointwise.joint.serialization import MAGIC
 from jointwise.tables import Table, read_table
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 
 @dataclass(frozen=True)

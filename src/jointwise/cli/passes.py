@@ -11,7 +11,7 @@ from jointwise.cli import screen
 from jointwise.cli.table_file import TableFile
 from jointwise.exceptions import InputError
 from jointwise.tables import encode
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 
 def encoded_blocks(

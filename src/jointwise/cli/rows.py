@@ -21,7 +21,7 @@ from jointwise.exceptions import InputError
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.prediction import draw, fill
 from jointwise.tables import encode
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 # Parts of a table that are judged by a model of the others.
 FOLDS = 3

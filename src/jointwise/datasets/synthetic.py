@@ -18,8 +18,8 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.families import Family, Gaussian, Laplace
 from jointwise.joint.density import JointDensity
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Kind, Schema, Variable
 
 ATOMS_PER_CONDITIONAL = 5
 N_STATES = 10

@@ -6,7 +6,7 @@
 """
 
 from jointwise.estimators.classifier import JUPADClassifier
-from jointwise.estimators.density import JUPAD
 from jointwise.estimators.imputer import JUPADImputer
+from jointwise.estimators.jupad import JUPAD
 
 __all__ = ["JUPAD", "JUPADClassifier", "JUPADImputer"]

@@ -26,21 +26,14 @@ from jointwise._checks import (
 from jointwise._progress import progress, tell
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
-from jointwise.checkpoint import Checkpoint, check_checkpoint, parameter_marks, table_marks
 from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
-from jointwise.estimators._held_out import held_out_check, repeated_values
 from jointwise.estimators._summary import FitNotes, summary_text
 from jointwise.estimators._tables import TableEstimator, generator
 from jointwise.exceptions import InputError, LeftOutWarning, MisfitWarning, StorageError
-from jointwise.fitting import Fit, PairwiseSettings, fit_pairwise
-from jointwise.joint import Check
-from jointwise.joint.density import MOST_VERDICT
-from jointwise.joint.tails import lighter_tails
-from jointwise.likelihood import LikelihoodSettings, fit_likelihood
-from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
-from jointwise.marginals.sources import Source, find_source
-from jointwise.selection import (
+from jointwise.fitting.check import held_out_check, repeated_values
+from jointwise.fitting.checkpoint import Checkpoint, check_checkpoint, parameter_marks, table_marks
+from jointwise.fitting.choice import (
     RANKS,
     STRENGTHS,
     Choice,
@@ -49,9 +42,19 @@ from jointwise.selection import (
     scores_from_dict,
     scores_to_dict,
 )
+from jointwise.fitting.pairs import PairwiseSettings, fit_pairwise
+from jointwise.fitting.result import Fit
+from jointwise.fitting.rows import LikelihoodSettings, fit_likelihood
+from jointwise.joint import Check
+from jointwise.joint.density import MOST_VERDICT
+from jointwise.joint.tails import lighter_tails
+from jointwise.marginals import PairwiseMarginals, Profile
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.rows.sources import Source, find_source
 from jointwise.solvers import Status
 from jointwise.tables import Table, encode
-from jointwise.variables import EVERYWHERE, Kind, Schema, Variable
+from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
 # The end bins, and one in between.
 LEAST_BINS = 3

@@ -9,15 +9,16 @@ import numpy as np
 from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis, encode_rows
 from jointwise.estimators._base import CANONICAL_ROWS
+from jointwise.fitting.average import average
+from jointwise.fitting.choice import SEARCH_ROWS, Choice, fold_weights, short_run
+from jointwise.fitting.rows import likelihood_problem
 from jointwise.joint.classes import standardised_probabilities
-from jointwise.joint.mixture import ProductMixture
 from jointwise.joint.prediction import category_probabilities
+from jointwise.joint.product import ProductMixture
 from jointwise.joint.standardisation import ClassStandardisation
-from jointwise.likelihood import average, likelihood_problem
-from jointwise.marginals import CodedRows
-from jointwise.selection import SEARCH_ROWS, Choice, fold_weights, short_run
+from jointwise.rows.coded import CodedRows
 from jointwise.solvers import simplex_weights
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 # Rows, evenly split, that are taken to have been asked before: few held-out rows settle no share for good.
 PRIOR_ROWS = 2.0

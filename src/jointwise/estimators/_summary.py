@@ -11,7 +11,7 @@ import numpy as np
 
 from jointwise.joint.density import JointDensity
 from jointwise.solvers import Solution, Status
-from jointwise.variables import Variable
+from jointwise.tables.variables import Variable
 
 # An atom with less weight than this in its column's density counts as not in use.
 LEAST_WEIGHT = 1e-3

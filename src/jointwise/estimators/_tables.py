@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from jointwise.marginals import Profile
 from jointwise.tables import Table, read_table
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 
 class TableEstimator(BaseEstimator):

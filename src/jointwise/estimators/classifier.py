@@ -18,22 +18,24 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from jointwise._checks import shown, unknown_name
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.axes import Axis, DiscreteAxis, encode_rows
-from jointwise.checkpoint import Checkpoint
 from jointwise.dictionary import Dictionary
 from jointwise.estimators._base import JointEstimator, in_order, row_weights
 from jointwise.estimators._opinions import Plan, held_out_share
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.choice import Choice
 from jointwise.joint.classes import ClassModel, SecondDensity
 from jointwise.joint.density import JointDensity
 from jointwise.joint.standardisation import ClassStandardisation
-from jointwise.marginals import CodedRows, PairwiseMarginals, Profile, Rows
+from jointwise.marginals import PairwiseMarginals, Profile
 from jointwise.marginals.column import ColumnProfile
-from jointwise.marginals.sources import LocalSource, find_source
-from jointwise.selection import Choice
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.rows.sources import LocalSource, find_source
 from jointwise.solvers import Status
 from jointwise.tables import encode
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Of more classes no second density is asked: it weighs each row by each of them.
 MOST_CLASSES = 100

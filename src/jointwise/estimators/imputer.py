@@ -15,7 +15,7 @@ from jointwise.estimators._base import JointEstimator
 from jointwise.estimators._tables import generator
 from jointwise.joint.prediction import draw, fill
 from jointwise.tables import decode, read_table, with_columns
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 
 class JUPADImputer(OneToOneFeatureMixin, TransformerMixin, JointEstimator):

@@ -1,6 +1,6 @@
 """The joint density and what can be asked of it.
 
-:class:`JointDensity` is the object users hold; :class:`~jointwise.joint.mixture.ProductMixture` is its arithmetic on
+:class:`JointDensity` is the object users hold; :class:`~jointwise.joint.product.ProductMixture` is its arithmetic on
 encoded values; ``events``, ``conditioning``, ``moments``, ``information``, ``prediction``, ``check`` and
 ``serialization`` each answer one kind of question. :class:`ClassModel` is a density and all else that it takes to tell
 the class of a row.
@@ -10,6 +10,6 @@ from jointwise.joint.classes import ClassModel
 from jointwise.joint.density import JointDensity
 from jointwise.joint.findings import Check, Finding
 from jointwise.joint.information import Estimate
-from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.product import ProductMixture
 
 __all__ = ["Check", "ClassModel", "Estimate", "Finding", "JointDensity", "ProductMixture"]

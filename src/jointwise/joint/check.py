@@ -16,8 +16,8 @@ from jointwise.axes import Axis
 from jointwise.joint.cells import Cells, axis_of_values, beyond_text, cells_of_bins, value_text
 from jointwise.joint.comparison import MOST_PARTNERS, Aside, Comparison, Values
 from jointwise.joint.findings import Check
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Kind, Schema, Variable, is_temporal
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Kind, Schema, Variable, is_temporal
 
 # Rows that are compared at most: with more, noise is far below what matters.
 MOST_ROWS = 20_000

@@ -19,12 +19,12 @@ from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.joint import serialization
 from jointwise.joint.density import JointDensity
-from jointwise.joint.mixture import ProductMixture
 from jointwise.joint.prediction import category_probabilities
+from jointwise.joint.product import ProductMixture
 from jointwise.joint.serialization import CLASSES, without_classes
 from jointwise.joint.standardisation import ClassStandardisation
 from jointwise.tables import decode, encode
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.tables.variables import Kind, Schema, Variable
 
 
 def standardised_probabilities(

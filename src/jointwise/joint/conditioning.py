@@ -12,8 +12,8 @@ from jointwise._checks import listed
 from jointwise._typing import FloatArray
 from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
 from jointwise.joint.events import Interval, Point, Region
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Events as far out as this are next to impossible: no table of use has so many rows.
 RARE = 1e-8

@@ -22,9 +22,9 @@ from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Region, parse_region
 from jointwise.joint.findings import Check
 from jointwise.joint.information import Estimate
-from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.product import ProductMixture
 from jointwise.tables import decode, encode, read_table
-from jointwise.variables import Kind, Schema, Variable, is_temporal
+from jointwise.tables.variables import Kind, Schema, Variable, is_temporal
 
 # Characters of a verdict: some sentences.
 MOST_VERDICT = 2_000
@@ -51,7 +51,7 @@ class JointDensity:
     Examples
     --------
     >>> from jointwise.dictionary import Dictionary
-    >>> from jointwise.variables import Schema, Variable
+    >>> from jointwise.tables.variables import Schema, Variable
     >>> schema = Schema((Variable("pay", "continuous"), Variable("sex", "categorical", categories=("F", "M"))))
     >>> atoms = (Dictionary.grid("gaussian", 0, 1, n=2, scale=1), Dictionary.categories(2))
     >>> f = JointDensity(schema, ProductMixture([0.5, 0.5], [np.eye(2), np.eye(2)], atoms))

@@ -2,7 +2,7 @@
 
 Users write plain Python: a value, a tuple ``(low, high)`` that is closed with ``None`` for an open end, or a set.
 
->>> from jointwise.variables import Variable
+>>> from jointwise.tables.variables import Variable
 >>> age = Variable("age", "integer", observed=(0, 99))
 >>> parse_region(age, (30, None))
 Interval(low=30.0, high=inf)
@@ -22,7 +22,7 @@ import numpy as np
 from jointwise._checks import shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # How far from a whole number of steps, in steps, a value may be by rounding of floats.
 STEP_SLACK = 1e-6

@@ -15,8 +15,8 @@ from scipy.special import xlogy
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.mixture import ProductMixture
 from jointwise.joint.moments import atom_weights, quantiles
+from jointwise.joint.product import ProductMixture
 
 # Levels of the atoms' quantiles between which quadrature panels lie; what is beyond them weighs 1e-10.
 _TAIL = 10.0 ** np.arange(-10, -0.5, 0.5)

@@ -7,7 +7,7 @@ import numpy as np
 from jointwise._numerics import smallest_true
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.product import ProductMixture
 
 # A peak is looked for on this many points, then on as many between the neighbours of the highest, and so on: the
 # last step is 1e-10 of the range, finer than the top of a smooth peak can be told, and one on 2^33 integers.

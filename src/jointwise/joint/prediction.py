@@ -11,9 +11,9 @@ import numpy as np
 from jointwise._numerics import smallest_true
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.mixture import BLOCK, ProductMixture, draw_atoms
 from jointwise.joint.moments import component_means
-from jointwise.variables import Kind, Schema
+from jointwise.joint.product import BLOCK, ProductMixture, draw_atoms
+from jointwise.tables.variables import Kind, Schema
 
 
 def category_probabilities(mixture: ProductMixture, n: int, X: FloatArray, n_categories: int) -> FloatArray:

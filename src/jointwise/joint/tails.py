@@ -14,8 +14,8 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.mixture import ProductMixture
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.joint.product import ProductMixture
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Beyond the observed range two rows of as many as were seen are expected; over ten come once in a hundred tables,
 # whatever the law. Beyond the range widened by a tenth fewer are enough to tell. Each limit: by what share the range is

@@ -12,7 +12,7 @@ from jointwise.axes import Axis, BinnedAxis, code_dtype, encode_rows
 from jointwise.engines import COMPILED_TABLE_CELLS
 from jointwise.exceptions import InputError
 from jointwise.tables import encode, encode_numbers, label_numbers, match_columns, read_table
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 
 def code_table(data: Any, schema: Schema, axes: Sequence[Axis]) -> CodeArray:

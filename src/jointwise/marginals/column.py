@@ -12,7 +12,15 @@ from jointwise.axes import MAX_BINS
 from jointwise.exceptions import InputError
 from jointwise.marginals.sketch import ValueSketch
 from jointwise.marginals.support import plain_support
-from jointwise.variables import MAX_ENUMERATED, UNITS, Kind, Variable, category_order, is_temporal, parse_datetime
+from jointwise.tables.variables import (
+    MAX_ENUMERATED,
+    UNITS,
+    Kind,
+    Variable,
+    category_order,
+    is_temporal,
+    parse_datetime,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from jointwise.axes import Axis
 from jointwise.engines import pair_counts
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.marginals.coding import code_table
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, CodeArray

@@ -14,7 +14,7 @@ from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, half_integers, midpoi
 from jointwise.exceptions import InputError
 from jointwise.marginals.column import ColumnProfile
 from jointwise.tables import read_table
-from jointwise.variables import EVERYWHERE, Kind, Schema, Variable
+from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray

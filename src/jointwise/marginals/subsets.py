@@ -16,7 +16,7 @@ from jointwise.engines import Subset, subset_counts
 from jointwise.exceptions import InputError
 from jointwise.marginals.pairwise import MEMORY_LIMIT, check_codes, check_same_axes
 from jointwise.tables import encode
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 
 @dataclass(frozen=True, eq=False, repr=False)

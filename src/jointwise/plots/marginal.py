@@ -20,7 +20,7 @@ from jointwise.plots._figure import (
     encoded_columns,
 )
 from jointwise.plots._ruler import Ruler
-from jointwise.variables import Kind
+from jointwise.tables.variables import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from jointwise.joint import JointDensity
 from jointwise.plots._figure import axes_or_new, bare, check_density, colour_map, text
 from jointwise.plots._ruler import Ruler
 from jointwise.plots.pair import names_room, slant
-from jointwise.variables import Kind
+from jointwise.tables.variables import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

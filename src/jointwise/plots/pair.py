@@ -24,7 +24,7 @@ from jointwise.plots._figure import (
 )
 from jointwise.plots._ruler import Ruler
 from jointwise.plots.marginal import draw_marginal
-from jointwise.variables import Kind
+from jointwise.tables.variables import Kind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

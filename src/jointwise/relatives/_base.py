@@ -18,7 +18,7 @@ from jointwise.exceptions import InputError, RankError
 from jointwise.joint.density import JointDensity
 from jointwise.marginals import Profile
 from jointwise.tables import encode
-from jointwise.variables import Kind, Schema
+from jointwise.tables.variables import Kind, Schema
 
 DISCRETE = frozenset({Kind.INTEGER, Kind.CATEGORICAL})
 NUMBERS = frozenset({Kind.CONTINUOUS, Kind.INTEGER})

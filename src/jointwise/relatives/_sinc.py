@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
 from jointwise.exceptions import InputError
-from jointwise.joint.mixture import draw_atoms
+from jointwise.joint.product import draw_atoms
 
 # Points of the grid in each bin on which integrals are taken and samples drawn: kinks cost about 1e-6 of the mass.
 POINTS_PER_BIN = 200

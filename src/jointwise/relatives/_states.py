@@ -11,9 +11,9 @@ from jointwise.axes import Axis, BinnedAxis, DiscreteAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.joint.density import JointDensity
-from jointwise.joint.mixture import ProductMixture
+from jointwise.joint.product import ProductMixture
 from jointwise.solvers import Factors
-from jointwise.variables import Schema, Variable
+from jointwise.tables.variables import Schema, Variable
 
 
 def state_axis(variable: Variable, column: FloatArray) -> DiscreteAxis:

@@ -15,17 +15,10 @@ from jointwise._checks import check_choice, check_integer, check_real, listed
 from jointwise.engines import Subset
 from jointwise.exceptions import InputError
 from jointwise.marginals import SubsetMarginals
-from jointwise.solvers import (
-    CoupledADMM,
-    CoupledMirrorDescent,
-    CoupledProblem,
-    Factors,
-    SimplexADMM,
-    Solution,
-    Solver,
-    random_factors,
-    solve,
-)
+from jointwise.relatives.solvers.admm import SimplexADMM
+from jointwise.relatives.solvers.coupled import CoupledADMM, CoupledMirrorDescent
+from jointwise.relatives.solvers.coupled_problem import CoupledProblem, random_factors
+from jointwise.solvers import Factors, Solution, Solver, solve
 
 LOSSES = ("frobenius", "kl")
 # The published tolerance and steps of ADMM; a closer fit asks for a closer ADMM too.

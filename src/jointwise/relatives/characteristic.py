@@ -14,16 +14,16 @@ from jointwise.exceptions import InputError
 from jointwise.marginals import Profile
 from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, SEEDS, Relative
 from jointwise.relatives._triples import record, spread_triples
-from jointwise.solvers import (
+from jointwise.relatives.solvers.characteristic import (
     CharacteristicALS,
     CharacteristicProblem,
     empirical_characteristic,
     frequencies,
     random_characteristic,
-    solve,
 )
+from jointwise.solvers import solve
 from jointwise.tables import decode
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 # Cells of the midpoint rule on [0, 1]. The absolute value of a series has kinks; with K = 20 the error is below 1e-5.
 N_CELLS = 2048

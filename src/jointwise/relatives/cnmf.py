@@ -12,25 +12,18 @@ from jointwise._typing import FloatArray
 from jointwise.axes import encode_rows
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
-from jointwise.fitting import pairwise_problem
-from jointwise.marginals import CodedRows, PairwiseMarginals, Profile
+from jointwise.fitting.pairs import pairwise_problem
+from jointwise.marginals import PairwiseMarginals, Profile
 from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
 from jointwise.relatives._states import state_axes, state_density
 from jointwise.relatives._triples import record
-from jointwise.solvers import (
-    CoupledMirrorDescent,
-    CoupledProblem,
-    Factors,
-    LikelihoodProblem,
-    PairwiseProblem,
-    PosteriorEM,
-    Solution,
-    StepRule,
-    solve,
-    split_factors,
-)
-from jointwise.solvers.successive_projection import Groups, best_split, even_splits, largest_rank
-from jointwise.variables import Kind, Schema
+from jointwise.relatives.solvers.coupled import CoupledMirrorDescent
+from jointwise.relatives.solvers.coupled_problem import CoupledProblem
+from jointwise.relatives.solvers.simplex import StepRule
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import Factors, PairwiseProblem, RowsEM, RowsProblem, Solution, solve, split_factors
+from jointwise.solvers.pairs_successive_projection import Groups, best_split, even_splits, largest_rank
+from jointwise.tables.variables import Kind, Schema
 
 METHODS = ("spa", "opt", "em")
 # As published for the refinement by divergence.
@@ -203,10 +196,10 @@ class PairwisePMF(JointRelative):
         return solve(solver, coupled, max_steps=self.max_iter)
 
     def _polished(self, problem: PairwiseProblem, rows: CodedRows, start: Factors) -> Solution[Factors]:
-        likelihood = LikelihoodProblem(
+        likelihood = RowsProblem(
             problem.masses, problem.settled_margins, rows.canonical().engine(), rows.n_rows, beta=0.0
         )
-        return solve(PosteriorEM(self._raised(start), self.tol), likelihood, max_steps=self.max_iter)
+        return solve(RowsEM(self._raised(start), self.tol), likelihood, max_steps=self.max_iter)
 
     def _raised(self, factors: Factors) -> Factors:
         """Factors and weights of at least about `floor`, summing to one again."""

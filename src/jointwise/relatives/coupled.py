@@ -12,7 +12,7 @@ from jointwise.marginals import Profile, SubsetMarginals
 from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
 from jointwise.relatives._states import state_axes, state_density
 from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, record, spread_triples
-from jointwise.variables import Kind, Schema
+from jointwise.tables.variables import Kind, Schema
 
 
 class CoupledPMF(JointRelative):

@@ -20,7 +20,7 @@ from jointwise.relatives._sinc import Conditionals, SincConditionals, StateCondi
 from jointwise.relatives._states import state_axis
 from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, record, spread_triples
 from jointwise.tables import decode
-from jointwise.variables import Kind, Schema
+from jointwise.tables.variables import Kind, Schema
 
 
 class CPD3(Relative):

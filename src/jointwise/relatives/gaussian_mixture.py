@@ -22,7 +22,7 @@ from jointwise.marginals import Profile
 from jointwise.metrics import mean_absolute_log_ratio
 from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, SEEDS, Relative
 from jointwise.tables import decode, encode
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 # Points drawn from the truth to compare candidates on.
 N_POINTS = 1000

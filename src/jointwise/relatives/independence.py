@@ -10,13 +10,14 @@ from jointwise._checks import check_integer
 from jointwise._typing import FloatArray
 from jointwise.axes import encode_rows
 from jointwise.estimators._tables import generator
+from jointwise.fitting.choice import choose_dictionaries
 from jointwise.joint.density import JointDensity
-from jointwise.joint.mixture import ProductMixture
-from jointwise.marginals import CodedRows, Profile
+from jointwise.joint.product import ProductMixture
+from jointwise.marginals import Profile
 from jointwise.relatives._base import SEEDS, JointRelative
-from jointwise.selection import choose_dictionaries
+from jointwise.rows.coded import CodedRows
 from jointwise.solvers import simplex_weights
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 
 class IndependenceDensity(JointRelative):

@@ -16,7 +16,7 @@ from jointwise.exceptions import InputError
 from jointwise.marginals import Profile
 from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, SEEDS, Relative
 from jointwise.tables import decode
-from jointwise.variables import Schema
+from jointwise.tables.variables import Schema
 
 # Bandwidths tried, as multiples of Scott's rule n^(-1 / (N + 4)), which suits one Gaussian: densities with more to them
 # need less.

@@ -19,8 +19,10 @@ from jointwise.marginals import Profile
 from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
 from jointwise.relatives._states import state_axes, state_density
 from jointwise.relatives._triples import record
-from jointwise.solvers import ProjectionEM, ProjectionProblem, ProjectionScoring, cycle, solve, start_around
-from jointwise.variables import Kind, Schema, Variable
+from jointwise.relatives.solvers.projection_scoring import ProjectionScoring
+from jointwise.relatives.solvers.projections import ProjectionEM, ProjectionProblem, cycle
+from jointwise.solvers import solve, start_around
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Subsets of variables are all used where there are no more than this many of them per variable.
 SUBSETS_PER_VARIABLE, LEAST_SUBSETS = 10, 20
@@ -160,7 +162,7 @@ class ProjectionPMF(JointRelative):
         Examples
         --------
         >>> import numpy as np
-        >>> from jointwise.solvers import project
+        >>> from jointwise.relatives.solvers import project
         >>> joint = np.einsum("r,ir,jr,kr->ijk", [0.4, 0.6], *[[[0.9, 0.3], [0.1, 0.7]]] * 3)
         >>> vectors = [[1, 2, 3], [2, 1, -1]]
         >>> model = ProjectionPMF(2, random_state=0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.solvers.base import Solver
-from jointwise.solvers.problem import Factors
+from jointwise.solvers.factors import Factors
 
 # A model mass below this is taken as this: quotients and logarithms stay finite where masses underflow.
 LEAST_MASS = 1e-290

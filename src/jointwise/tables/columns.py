@@ -16,8 +16,8 @@ import numpy as np
 
 from jointwise._checks import listed, shown
 from jointwise.exceptions import InputError
-from jointwise.times import days_of_times, time_unit
-from jointwise.variables import Kind, Variable, category_order, is_missing
+from jointwise.tables.times import days_of_times, time_unit
+from jointwise.tables.variables import Kind, Variable, category_order, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

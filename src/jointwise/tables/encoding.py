@@ -11,7 +11,7 @@ from jointwise._checks import check_choice, listed, shown
 from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
 from jointwise.tables.frames import write_frame
 from jointwise.tables.table import Table, read_table
-from jointwise.variables import OUTSIDE, Schema, Variable, is_temporal, parse_datetime
+from jointwise.tables.variables import OUTSIDE, Schema, Variable, is_temporal, parse_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def encode(
 
     Examples
     --------
-    >>> from jointwise.variables import Variable
+    >>> from jointwise.tables.variables import Variable
     >>> schema = Schema((Variable("x", "continuous"), Variable("s", "categorical", categories=("F", "M"))))
     >>> encode({"s": ["M", "F"], "x": [0.5, None]}, schema)
     array([[0.5, 1. ],

@@ -11,8 +11,8 @@ import numpy as np
 
 from jointwise._checks import shown
 from jointwise.exceptions import InputError, MissingDependencyError
-from jointwise.times import time_zone, times_of_days, zoned_times
-from jointwise.variables import LARGEST_WHOLE, Schema, Variable, is_temporal, parse_datetime
+from jointwise.tables.times import time_zone, times_of_days, zoned_times
+from jointwise.tables.variables import LARGEST_WHOLE, Schema, Variable, is_temporal, parse_datetime
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray

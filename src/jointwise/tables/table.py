@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from jointwise._checks import check_choice, listed, shown
 from jointwise.exceptions import InputError
 from jointwise.tables.columns import CellTypeError, Column, read_array, read_series
-from jointwise.variables import duplicates
+from jointwise.tables.variables import duplicates
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray

@@ -1,0 +1,1 @@
+"""Fitting: where marginals, rows, dictionaries and solvers meet."""

@@ -1,0 +1,99 @@
+"""The check of a fit: a model like the one fitted, learned without some rows, is compared with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.fitting.average import average
+from jointwise.fitting.choice import Choice, fold_weights, short_fit
+from jointwise.joint.cells import HEAVY
+from jointwise.joint.check import beyond_range, check_bins, single_value
+from jointwise.joint.comparison import Aside
+from jointwise.joint.findings import Check
+from jointwise.joint.product import ProductMixture
+from jointwise.joint.tails import lighter_tails
+from jointwise.marginals import Profile
+from jointwise.rows.base import Rows
+from jointwise.tables.variables import Kind
+
+# Smaller tables tell nothing from noise that is not plain from a look at them.
+LEAST_ROWS = 200
+# Rows that are drawn for it: three quarters to learn from, a quarter to compare with.
+SAMPLE_ROWS = 20_000
+# The best of so many starts: one alone may lead few components astray.
+MOST_STARTS = 4
+# Cells of the sample at most: it bounds the time for wide tables.
+SAMPLE_CELLS = 1_000_000
+# The check draws its own numbers, so that a fit is the same with it or without.
+SEED = 20_240_521
+
+
+# Shares of the rows by value, of columns by name.
+Repeated = Mapping[str, Mapping[float, float]]
+
+
+def repeated_values(profile: Profile) -> Repeated:
+    """Return the numbers that many rows share: bins, which are all that is kept of a row, may hold others too."""
+    found = {}
+    for column in profile.columns:
+        sketch = column.sketch
+        values, first = np.unique(np.concatenate([sketch.low, sketch.high]), return_index=True)
+        shares = np.concatenate([sketch.low_counts, sketch.high_counts])[first] / max(sketch.n, 1e-300)
+        found[column.name] = {float(values[i]): float(shares[i]) for i in np.flatnonzero(shares >= HEAVY)}
+    return found
+
+
+def held_out_check(
+    rows: Rows, choice: Choice, n_starts: int, repeated: Repeated, given: Collection[str] = ()
+) -> Check | None:
+    """Compare a model like the one fitted with rows that it was not learned from; None for small tables.
+
+    Parameters
+    ----------
+    rows : Rows
+        As they came, whatever their order.
+    choice : Choice
+        What was fitted.
+    n_starts : int
+        Starts of the fit; no more than a few are tried here.
+    repeated : mapping
+        What `repeated_values` found in all rows.
+    given : collection of str
+        Variables whose atoms were given.
+    """
+    n = len(rows)
+    if n < LEAST_ROWS:
+        return None
+    rng = np.random.default_rng(SEED)
+    most = min(SAMPLE_ROWS, max(SAMPLE_CELLS // len(rows.axes), LEAST_ROWS))
+    taken = rows.take(np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n))
+    repeats = 1.0 if taken.weights is None else _repeats(taken.weights)
+    sample = taken.canonical()
+    assert sample.weights is not None  # canonical rows have them
+    held, rest = fold_weights(sample.weights, n, rng)[0]
+    part = sample.with_weights(held)
+    learned = short_fit(sample.with_weights(rest), choice, rng, min(n_starts, MOST_STARTS))
+    mixture = lighter_tails(average([learned.dictionaries], [learned.factors]), rows.schema, rows.n_rows, given)
+    asides = _asides(rows, mixture, repeated)
+    return check_bins(rows.schema, mixture, rows.axes, part.codes, part.weights, rng, repeats=repeats, asides=asides)
+
+
+def _repeats(weights: FloatArray) -> float:
+    """Rows that count as one where weights differ or are large, by the size of a sample as uncertain (Kish)."""
+    return max(float((weights**2).sum() / weights.sum()), 1.0)
+
+
+def _asides(rows: Rows, mixture: ProductMixture, repeated: Repeated) -> list[Aside]:
+    """Return what bins do not tell: the mass beyond the range of all rows, and at whole numbers that repeat."""
+    found: list[Aside] = []
+    for n, variable in enumerate(rows.schema):
+        n_rows = float(rows.marginal(n).sum())
+        if variable.categories is None and np.isfinite(variable.observed).all():
+            found += beyond_range(variable, n, mixture, variable.observed, n_rows)
+        if variable.kind is Kind.INTEGER:  # of other numbers that repeat, spikes have bins and the rest is rounding
+            shares = repeated.get(variable.name, {}).items()
+            found += [single_value(variable, n, mixture, value, share, n_rows) for value, share in shares]
+    return found

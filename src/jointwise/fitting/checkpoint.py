@@ -1,0 +1,365 @@
+"""Checkpoints: how far a fit has come, in a file from which the same fit goes on after a stop.
+
+A fit is a row of stages. Each notes in the checkpoint where it stands, and looks there first when it begins. The state
+of the random generator is noted along with it, so what is drawn from then on is what would have been drawn. The file is
+that of `jointwise.joint.serialization` with another beginning: nothing in it is executed, and a stop at any moment
+leaves the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from os import fspath
+from pathlib import Path
+from reprlib import repr as short
+from tempfile import TemporaryFile
+from typing import Any, TypeVar
+
+import numpy as np
+
+from jointwise._checks import MALFORMED, cause
+from jointwise._files import target
+from jointwise._typing import FloatArray
+from jointwise.axes import Axis
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import FileFormatError, InputError, StorageError
+from jointwise.fitting.atoms import Learned, with_atoms
+from jointwise.joint.serialization import Form, digest, read, write
+from jointwise.rows.base import Rows
+from jointwise.solvers import Factors, Reached, RowsProblem
+from jointwise.solvers.accelerated import EMState
+
+# Seconds between two writes while a stage runs. A write takes milliseconds.
+INTERVAL = 5.0
+# The version rises with the layout below, and with any change of a fit that would make it go on differently.
+FORM = Form("checkpoint", b"JW-RESUME\n", 1)
+ADVICE = "Delete the file, or give `checkpoint` another path."
+# Rows that tell a table from others with the same counts of bins.
+TELLING_ROWS = 4096
+# Rounding that is forgiven where numbers should sum to one.
+SUM_TOLERANCE = 1e-6
+
+T = TypeVar("T")
+
+
+class Checkpoint:
+    """Where a fit stands, kept in a file.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The file; if it exists, the fit goes on from there. Without one nothing is kept.
+    fit : mapping
+        What tells the fit from others: plain values under "parameters" and "table"; see `table_marks`.
+    rng : numpy.random.Generator
+        The fit's own generator; it is put where it was.
+
+    Examples
+    --------
+    A fit that is stopped after its first stage, and goes on:
+
+    >>> import tempfile
+    >>> fit = {"parameters": {"n_components": 2}, "table": {"columns": "a, b"}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "fit.checkpoint"
+    ...     first = Checkpoint(path, fit, np.random.default_rng(0))
+    ...     first.keep("choice", {"beta": 3.0})
+    ...     first.flush()
+    ...     again = Checkpoint(path, fit, np.random.default_rng(1))
+    ...     again.find("choice", lambda stage: stage["beta"])
+    3.0
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        fit: Mapping[str, Mapping[str, Any]] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        self._path = path
+        self._rng = rng or np.random.default_rng()
+        self._content: dict[str, Any] = {"fit": fit or {}, "stages": {}}
+        self._written, self._pending = time.monotonic(), False
+        if path is None:
+            return
+        if path.exists():
+            self._content, differences = _read(path, lambda content: self._restored(content, fit or {}))
+            if differences:
+                raise InputError(
+                    f"{path} is the checkpoint of another fit: {'; '.join(differences)}. Fit as before to go on from "
+                    "it, delete it, or give `checkpoint` another path."
+                )
+        else:
+            self._note_draws()
+            self.flush()
+
+    def find(self, stage: str, build: Callable[[Any], T]) -> T | None:
+        """What is kept of a stage, made from it by ``build``; None where there is nothing."""
+        if self._path is None or stage not in self._content["stages"]:
+            return None
+        try:
+            return build(self._content["stages"][stage])
+        except MALFORMED as error:
+            raise _invalid(self._path, error) from error
+
+    def keep(self, stage: str, content: Mapping[str, Any], *, draws_again: bool = False) -> None:
+        """Note where a stage stands, and write it to the file if the last time is long ago.
+
+        Parameters
+        ----------
+        stage : str
+        content : mapping
+            A tree of dicts, lists, plain values and float arrays, which nobody will change.
+        draws_again : bool
+            Whether the stage, when it goes on, begins by drawing again what it has drawn.
+        """
+        if self._path is None:
+            return
+        self._content["stages"][stage] = content
+        if not draws_again:
+            self._note_draws()
+        self._pending = True
+        if time.monotonic() - self._written >= INTERVAL:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is noted and not yet written."""
+        if self._path is None or not self._pending:
+            return
+        try:
+            write(self._path, self._content, FORM)
+        except OSError as error:
+            raise StorageError(
+                f"The checkpoint {self._path} could not be written: {error}. Give `checkpoint` a path in a folder that "
+                "can be written and has room."
+            ) from error
+        self._written, self._pending = time.monotonic(), False
+
+    def remove(self) -> None:
+        """Remove the file, at the end of the fit."""
+        if self._path is not None:
+            target(self._path).unlink(missing_ok=True)
+
+    def _note_draws(self) -> None:
+        self._content["rng"] = self._rng.bit_generator.state
+        self._pending = True
+
+    def _restored(self, content: dict[str, Any], fit: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """Put the generator where it was; return the content of a file and how its fit differs from this one."""
+        if set(content) != {"fit", "stages", "rng"} or not isinstance(content["stages"], dict):
+            raise FileFormatError("it must hold a fit, its stages and the generator")
+        differences = _differences(content["fit"], fit)
+        self._rng.bit_generator.state = content["rng"]
+        return content, differences
+
+
+class ModelRecord:
+    """Where one model of a fit stands: the state of EM, then what is learned of its atoms.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    stage : str
+        Name of the model's stage.
+    draws_again : bool
+        See `Checkpoint.keep`.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, stage: str, *, draws_again: bool = False) -> None:
+        self._checkpoint = checkpoint
+        self._stage = stage
+        self._draws_again = draws_again
+        self._content: dict[str, Any] = checkpoint.find(stage, dict) or {}
+
+    def of_part(self, n_rows: int) -> ModelRecord:
+        """Return the record of the same model on a part of so many rows, which is drawn again when it goes on."""
+        return ModelRecord(self._checkpoint, f"{self._stage} on {n_rows} rows", draws_again=True)
+
+    def begun(self, problem: RowsProblem, n_components: int) -> Factors | None:
+        """Where the model began; None if that was not noted."""
+        if "start" not in self._content:
+            return None
+        return self._checkpoint.find(
+            self._stage,
+            lambda content: factors_at(_checked_point(content["start"], problem.slices, n_components), problem),
+        )
+
+    def begin(self, start: Factors) -> None:
+        """Note where the model begins, and all that has been drawn by then."""
+        self._content = {"start": np.vstack([start.weights, *start.coefficients])}
+        self._checkpoint.keep(self._stage, self._content)
+
+    def reached(self, problem: RowsProblem, n_components: int) -> Reached[EMState] | None:
+        """Where EM was; None if it has not begun."""
+        if set(self._content) == {"start"}:
+            return None
+        return self._checkpoint.find(
+            self._stage, lambda content: _reached_from_dict(content["em"], problem.slices, n_components)
+        )
+
+    def learned(self, start: Learned, axes: Sequence[Axis]) -> Learned:
+        """What was learned of the atoms; ``start`` if that has not begun."""
+        if "learned" not in self._content:
+            return start
+        found = self._checkpoint.find(self._stage, lambda content: _learned_from_dict(content["learned"], start, axes))
+        return found or start
+
+    def on_state(self, reached: Reached[EMState]) -> None:
+        """Note where EM is."""
+        self._keep(em=_reached_to_dict(reached))
+
+    def on_round(self, learned: Learned) -> None:
+        """Note what is learned of the atoms."""
+        self._keep(learned=_learned_to_dict(learned))
+
+    def flush(self) -> None:
+        """Write what is noted and not yet written."""
+        self._checkpoint.flush()
+
+    def _keep(self, **content: Any) -> None:
+        self._content = {**self._content, **content}
+        self._checkpoint.keep(self._stage, self._content, draws_again=self._draws_again)
+
+
+def check_checkpoint(path: Any) -> Path:
+    """Return the path of a checkpoint; refuse one that cannot be written or read, before any work is done."""
+    try:
+        place = Path(fspath(path))
+    except TypeError as error:
+        raise InputError(f"`checkpoint` must be the path of a file, or None; got {path!r}.") from error
+    if place.exists() and not place.is_file():
+        raise InputError(f"`checkpoint` must be the path of a file; {place} is something else.")
+    try:
+        with TemporaryFile(dir=target(place).parent):
+            pass
+    except OSError as error:
+        raise StorageError(
+            f"No checkpoint could be written in {place.parent}: {error}. Give `checkpoint` a path in a folder that "
+            "exists and can be written."
+        ) from error
+    if place.exists():
+        _read(place, dict)
+    return place
+
+
+def parameter_marks(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as plain values: a seed that is not given is None, and of dictionaries the digest is taken."""
+    return {name: _plain(value) for name, value in parameters.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {str(name): digest(given.to_dict()) for name, given in value.items()}
+    return None
+
+
+def table_marks(rows: Rows) -> dict[str, Any]:
+    """What tells a table from others: its columns, their bins, how many rows, and what is in them."""
+    some = rows.take(np.unique(np.linspace(0, len(rows) - 1, min(len(rows), TELLING_ROWS)).astype(np.int64)))
+    weights = np.ones(len(some)) if some.weights is None else some.weights
+    return {
+        "columns": digest({"variables": [variable.to_dict() for variable in rows.schema]}),
+        "bins": digest({"axes": [axis.to_dict() for axis in rows.axes]}),
+        "rows": len(rows),
+        "cells": digest(
+            {"margins": list(rows.margins), "some": np.asarray(some.codes, np.float64), "weights": weights}
+        ),
+    }
+
+
+def _differences(before: Any, now: Mapping[str, Any]) -> list[str]:
+    """Sentences on what differs between two fits, parameters first."""
+    old, new = before["parameters"], now["parameters"]
+    found = [_difference(key, old[key], new[key]) for key in new if old[key] != new[key]]
+    told = {
+        "columns": "the table has other columns, or columns of other kinds, categories or ranges",
+        "bins": "its columns have other bins",
+        "rows": "it has another number of different rows",
+        "cells": "its rows hold other values",
+    }
+    other = [told[key] for key in now["table"] if before["table"][key] != now["table"][key]]
+    return found + other[:1]  # the others follow from the first
+
+
+def _difference(name: str, old: Any, new: Any) -> str:
+    if isinstance(old, Mapping) or isinstance(new, Mapping):
+        return f"`{name}` has changed"
+    return f"`{name}` was {short(old)} and is {short(new)}"
+
+
+def _reached_to_dict(reached: Reached[EMState]) -> dict[str, Any]:
+    state = reached.state
+    return {
+        "point": state.point,
+        "update": state.update,
+        "objective": state.objective,
+        "decreases": list(state.decreases),
+        "history": np.array(reached.history),
+    }
+
+
+def _reached_from_dict(data: Mapping[str, Any], slices: Sequence[slice], n_components: int) -> Reached[EMState]:
+    point, update = (_checked_point(data[key], slices, n_components) for key in ("point", "update"))
+    last, before = (float(number) for number in data["decreases"])
+    state = EMState(point, float(data["objective"]), update, (last, before))
+    return Reached(state, _history(data["history"]))
+
+
+def _learned_to_dict(learned: Learned) -> dict[str, Any]:
+    return {
+        "dictionaries": [d.to_dict() for d in learned.dictionaries],
+        "point": np.vstack([learned.factors.weights, *learned.factors.coefficients]),
+        "history": np.array(learned.history),
+    }
+
+
+def _learned_from_dict(data: Mapping[str, Any], start: Learned, axes: Sequence[Axis]) -> Learned:
+    atoms = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
+    if [d.n_atoms for d in atoms] != [d.n_atoms for d in start.dictionaries]:
+        raise FileFormatError("its learned dictionaries must have as many atoms as those they are learned from")
+    problem = with_atoms(start.problem, atoms, axes)
+    point = _checked_point(data["point"], problem.slices, start.factors.n_components)
+    return Learned(atoms, problem, factors_at(point, problem), _history(data["history"]))
+
+
+def factors_at(point: FloatArray, problem: RowsProblem) -> Factors:
+    """Return the factors that a point of EM stands for: weights in its first row, then all B_n."""
+    return Factors(point[0], tuple(point[1:][rows] for rows in problem.slices))
+
+
+def _checked_point(point: Any, slices: Sequence[slice], n_components: int) -> FloatArray:
+    """Weights in the first row, then all B_n stacked: each a simplex."""
+    shape = 1 + slices[-1].stop, n_components
+    if not isinstance(point, np.ndarray) or point.shape != shape:
+        raise FileFormatError(f"a point of it must have the shape {shape}, not {short(np.shape(point))}")
+    sums = [point[0].sum(), *np.add.reduceat(point[1:], [rows.start for rows in slices], axis=0).ravel()]
+    if not (np.all(point >= 0) and np.allclose(sums, 1.0, rtol=0, atol=SUM_TOLERANCE)):
+        raise FileFormatError("a point of it must hold weights and coefficients that sum to one")
+    return point
+
+
+def _history(history: Any) -> tuple[float, ...]:
+    if not isinstance(history, np.ndarray) or history.ndim != 1:
+        raise FileFormatError("a history of it must be a list of numbers")
+    return tuple(history.tolist())
+
+
+def _read(path: Path, build: Callable[[dict[str, Any]], T]) -> T:
+    try:
+        return read(path, build, FORM)
+    except FileFormatError as error:
+        raise FileFormatError(f"{error} {ADVICE}") from error
+    except OSError as error:
+        raise StorageError(f"The checkpoint {path} could not be read: {error}. {ADVICE}") from error
+
+
+def _invalid(path: Path, error: Exception) -> FileFormatError:
+    return FileFormatError(f"{path} is not a valid jointwise {FORM.name}: {cause(error)}. {ADVICE}")

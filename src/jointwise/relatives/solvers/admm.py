@@ -1,0 +1,93 @@
+"""Least squares with rows or columns on the simplex, by ADMM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
+from jointwise.relatives.solvers.simplex import project_on_simplex
+
+
+class Split(NamedTuple):
+    """Where ADMM stands: the block on the simplex, and its scaled dual."""
+
+    block: FloatArray  # A, (I, F)
+    dual: FloatArray  # U, (I, F)
+
+
+@dataclass(frozen=True)
+class SimplexADMM:
+    r"""Alternating direction method of multipliers for least squares on the simplex.
+
+    Minimises :math:`\tfrac12 \mathrm{tr}(A G A^\top) - \langle V, A \rangle`, which is
+    :math:`\tfrac12 \|X - A K^\top\|_F^2` up to a constant for G = K'K and V = X K, by
+
+    .. math:: \tilde A = (V + \rho (A + U)) (G + \rho I)^{-1}, \quad
+              A \leftarrow \Pi(\tilde A - U), \quad U \leftarrow U + A - \tilde A.
+
+    Parameters
+    ----------
+    rho : float, optional
+        The penalty; trace(G) / F by default. One far above that freezes the block, one far below lets it
+        oscillate.
+    tol : float
+        Stop when the norms of :math:`A - \tilde A` and of the last change of A are both at most this.
+    max_steps : int
+        The most steps.
+
+    Examples
+    --------
+    >>> admm = SimplexADMM(tol=1e-9)
+    >>> start = Split(np.full((2, 1), 0.5), np.zeros((2, 1)))
+    >>> admm.solve(np.eye(1), np.array([[0.9], [0.3]]), start).block.round(6)
+    array([[0.8],
+           [0.2]])
+    """
+
+    rho: float | None = None
+    tol: float = 1e-5
+    max_steps: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.rho is not None and not 0 < self.rho < np.inf:
+            raise InputError(f"rho must be a positive number or None, not {self.rho}.")
+        if self.max_steps < 1 or not self.tol >= 0:
+            raise InputError(
+                f"ADMM needs max_steps of one or more and a tol of zero or more; got {self.max_steps} and {self.tol}."
+            )
+
+    def solve(self, gram: FloatArray, target: FloatArray, start: Split, axis: int = 0) -> Split:
+        """Run from a start, which may be the end of an earlier run (warm start).
+
+        Parameters
+        ----------
+        gram : array of shape (F, F)
+            G, positive semidefinite.
+        target : array of shape (I, F)
+            V.
+        start : Split
+        axis : int
+            0 if each column of A sums to one, 1 if each row does.
+        """
+        rank = len(gram)
+        rho = self.rho if self.rho is not None else max(float(np.trace(gram)) / rank, np.finfo(float).tiny)
+        factor = cho_factor(gram + rho * np.eye(rank))
+        inverse = cho_solve(factor, np.eye(rank))  # small and well conditioned by rho; a product is then one step
+        fixed, scaled = target @ inverse, rho * inverse
+        block, dual = start
+        for _ in range(self.max_steps):
+            copy = fixed + (block + dual) @ scaled
+            previous, block = block, project_on_simplex(copy - dual, axis)
+            gap = block - copy
+            dual = dual + gap
+            if np.vdot(gap, gap) > self.tol**2:
+                continue
+            moved = block - previous
+            if np.vdot(moved, moved) <= self.tol**2:
+                break
+        return Split(block, dual)

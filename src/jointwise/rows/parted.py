@@ -1,0 +1,154 @@
+"""Rows whose codes lie in parts elsewhere: functions are sent to them, and only small values come back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
+from jointwise.axes import Axis
+from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
+from jointwise.marginals.pairwise import PairwiseMarginals
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.rows.sources.base import StatisticT, code_block
+from jointwise.tables.variables import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows: their codes, of shape (n, N), and if they have weights, those, of shape (n,)."""
+
+    codes: CodeArray
+    weights: FloatArray | None = None
+
+    @classmethod
+    def of(cls, block: Any, schema: Schema, axes: Sequence[Axis], weights: str | None) -> Part:
+        """Code the rows of a block, one of whose columns may hold their weights."""
+        rows = code_block(block, schema, axes, weights)
+        return cls(rows.codes, rows.weights)
+
+
+class Parts(ABC):
+    """Codes of a table in parts, in the order of its rows: what a cluster owes.
+
+    Functions that are passed may be sent to other processes, and several may run at the same time in one of them.
+    """
+
+    @abstractmethod
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
+        """Return the sum of a statistic over all parts, added where they lie.
+
+        The order of additions is fixed by the parts alone, whichever is done first: the result is the same, bit for
+        bit, on every repeat.
+        """
+
+    @abstractmethod
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        """Return what a function makes of every part and its own argument, in the order of the parts."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> Sequence[int]:
+        """Number of rows of every part."""
+
+
+class PartedRows(Rows):
+    """Coded rows that lie in parts elsewhere.
+
+    Parameters
+    ----------
+    schema : Schema of N variables
+    axes : sequence of N axes
+    parts : Parts
+        Codes are uint8 or uint16 as `encode_rows` makes them; a part may have no rows.
+    weighted : bool
+        Whether all parts have weights, or none.
+    """
+
+    def __init__(self, schema: Schema, axes: Sequence[Axis], parts: Parts, *, weighted: bool = False) -> None:
+        self.schema = schema
+        self.axes = tuple(axes)
+        self._parts = parts
+        self._weighted = weighted
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """Position of the first row of every part, and their number at the end."""
+        return np.concatenate([[0], np.cumsum(self._parts.lengths, dtype=np.int64)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    @cached_property
+    def n_rows(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return self._parts.total(_sum_of_weights) if self._weighted else float(len(self))
+
+    @cached_property
+    def margins(self) -> tuple[FloatArray, ...]:
+        """Counts of the bins of each column, each of shape (n_bins,), all from one pass."""
+        stacked: FloatArray = self._parts.total(partial(_stacked_margins, schema=self.schema, axes=self.axes))
+        return tuple(np.split(stacked, np.cumsum(self.n_bins)[:-1]))
+
+    def take(self, chosen: IntArray) -> CodedRows:
+        """Return the rows at these positions, which rise, in memory; no other row comes here."""
+        cuts = np.searchsorted(chosen, self._starts[1:-1])
+        own = [
+            positions - start if len(positions) < n else slice(None)
+            for positions, start, n in zip(np.split(chosen, cuts), self._starts, self._parts.lengths, strict=False)
+        ]
+        found = self._parts.each(_chosen, own)
+        weights = np.concatenate([part.weights for part in found]) if self._weighted else None
+        return CodedRows(self.schema, self.axes, np.concatenate([part.codes for part in found]), weights)
+
+    def pairs(self) -> PairwiseMarginals:
+        """Return the counts of all pairs of columns."""
+        return self._parts.total(partial(_pair_counts, schema=self.schema, axes=self.axes))
+
+    def engine(self) -> PosteriorEngine:
+        """Return the rows ready for posterior counts."""
+        return _PartedEngine(self._parts, self.n_bins)
+
+
+class _PartedEngine(PosteriorEngine):
+    """Posterior counts of every part where it lies, then their sum."""
+
+    def __init__(self, parts: Parts, n_bins: Sequence[int]) -> None:
+        self._parts = parts
+        self._n_bins = list(n_bins)
+
+    def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
+        """One pass over the rows; see `PosteriorEngine`."""
+        return self._parts.total(partial(_posterior_counts, n_bins=self._n_bins, tables=tables, mixing=mixing))
+
+
+def _chosen(part: Part, rows: IntArray | slice) -> Part:
+    return Part(part.codes[rows], None if part.weights is None else part.weights[rows])
+
+
+def _sum_of_weights(part: Part) -> float:
+    return 0.0 if part.weights is None else float(part.weights.sum())
+
+
+def _stacked_margins(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> AnyArray:
+    return np.concatenate(CodedRows(schema, axes, part.codes, part.weights).margins)
+
+
+def _pair_counts(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> PairwiseMarginals:
+    return PairwiseMarginals.from_codes(part.codes, schema, axes, part.weights)
+
+
+def _posterior_counts(part: Part, n_bins: Sequence[int], tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
+    """Posterior counts of one part, in one thread: parts run side by side.
+
+    Arrays that were sent are read-only, and numba would compile the pass once more for those.
+    """
+    codes: CodeArray = np.require(part.codes, requirements=["C", "W"])
+    weights = None if part.weights is None else np.require(part.weights, requirements=["C", "W"])
+    return posterior_engine(codes, n_bins, weights, n_threads=1).posterior_counts(tables, np.array(mixing))

@@ -1,0 +1,54 @@
+"""Datasets of Arrow: files, folders and hive partitions of Parquet, Feather, CSV, and whatever else Arrow reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from jointwise.rows.sources.local import LocalSource, block_rows, reading
+
+# Batches read ahead of the one at hand, and files opened ahead: enough to keep the reader busy, little in memory.
+READ_AHEAD, FILES_AHEAD = 2, 1
+
+
+def source(dataset: Any) -> LocalSource:
+    """Return the rows of a `pyarrow.dataset.Dataset`."""
+    return LocalSource(partial(_blocks, dataset), "pyarrow")
+
+
+def _blocks(dataset: Any) -> Iterator[Any]:
+    from pyarrow import ArrowException
+
+    with reading("The Arrow dataset", ArrowException, OSError):
+        yield from dataset_blocks(dataset)
+
+
+def dataset_blocks(dataset: Any, columns: list[str] | None = None) -> Iterator[Any]:
+    """Blocks of a dataset as Arrow tables, in the order of its files.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
+    columns : list of str, optional
+        The columns to read; all by default.
+    """
+    n_rows = block_rows(len(dataset.schema) if columns is None else len(columns))
+    batches = dataset.to_batches(
+        columns=columns, batch_size=n_rows, batch_readahead=READ_AHEAD, fragment_readahead=FILES_AHEAD
+    )
+    return gathered(batches, n_rows)
+
+
+def gathered(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
+    """Record batches as tables of about ``n_rows`` rows: small ones, as of small files, together; none is cut."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= n_rows:
+            yield pa.Table.from_batches(waiting)
+            waiting.clear()
+    if waiting:
+        yield pa.Table.from_batches(waiting)

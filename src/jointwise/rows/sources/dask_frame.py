@@ -1,0 +1,189 @@
+"""Dask DataFrames: codes stay with the workers, and each pass is a set of tasks on them.
+
+Without a client everything runs in Dask's own scheduler in this process, and codes are kept in its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from functools import cached_property, partial, reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+from jointwise.axes import Axis
+from jointwise.exceptions import ClusterError
+from jointwise.rows.base import Rows
+from jointwise.rows.parted import Part, PartedRows, Parts
+from jointwise.rows.sources.base import Source, StatisticT
+from jointwise.tables.variables import Schema
+
+# Seconds between two looks at whether the scheduler is still there.
+PATIENCE = 1.0
+# Values that one task adds up: fewer tasks than with two, still little in memory at a time.
+BRANCHES = 8
+
+
+def source(frame: Any) -> Source:
+    """Return the source of a Dask DataFrame."""
+    return DaskSource(frame)
+
+
+class DaskSource(Source):
+    """A Dask DataFrame, one block for each of its partitions.
+
+    Partitions that a lost worker held are computed once more by the scheduler, with the same result as long as they
+    hold the same rows each time.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    """
+
+    container = "pandas"
+
+    def __init__(self, frame: Any) -> None:
+        self._blocks: list[Any] = frame.to_delayed()
+        self._cluster = _Cluster()
+
+    def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
+        """Return the sum of a statistic over all partitions, added as a tree where they are."""
+        total: StatisticT = self._cluster.compute(_tree_sum(_applied(statistic, self._blocks)))
+        return total
+
+    @contextmanager
+    def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:  # noqa: ARG002
+        """Return the rows coded, in the workers' memory until the context ends."""
+        code = partial(Part.of, schema=schema, axes=tuple(axes), weights=self.weights)
+        parts = _DaskParts(self._cluster, self._cluster.persist(_applied(code, self._blocks)))
+        try:
+            yield PartedRows(schema, axes, parts, weighted=self.weights is not None)
+        finally:
+            parts.release()
+
+
+class _DaskParts(Parts):
+    """Codes of the partitions as persisted values of Dask."""
+
+    def __init__(self, cluster: _Cluster, codes: list[Any]) -> None:
+        self._cluster = cluster
+        self._codes = codes
+
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
+        total: StatisticT = self._cluster.compute(_tree_sum(_applied(statistic, self._codes)))
+        return total
+
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        from dask import delayed
+
+        found: list[Any] = self._cluster.compute(delayed(list, pure=False)(_applied(function, self._codes, arguments)))
+        return found
+
+    @cached_property
+    def lengths(self) -> Sequence[int]:
+        return self.each(_length, [None] * len(self._codes))
+
+    def release(self) -> None:
+        """Let the workers forget the codes, whoever still holds these parts."""
+        self._codes = []
+
+
+class _Cluster:
+    """Where Dask runs things at this moment: the workers of a client, or this process."""
+
+    def __init__(self) -> None:
+        from dask.base import get_scheduler
+
+        # a client's scheduler is its method `get`; those of this process are functions
+        self._client: Any = getattr(get_scheduler(), "__self__", None)
+
+    def persist(self, values: list[Any]) -> list[Any]:
+        """Return the same values computed where they are, or in the making."""
+        import dask
+
+        if self._client is None:
+            return list(dask.persist(*values))
+        with self._told():
+            return list(self._client.persist(values))
+
+    def compute(self, value: Any) -> Any:
+        """Return a value once it has been computed."""
+        if self._client is None:
+            return value.compute()
+        with self._told():
+            future = self._client.compute(value)
+            try:
+                return self._result(future)
+            finally:
+                future.release()
+
+    def _result(self, future: Any) -> Any:
+        """Wait for a result for as long as there is a scheduler."""
+        while True:
+            try:
+                return future.result(timeout=PATIENCE)
+            except TimeoutError:
+                if future.status == "error":  # perhaps a task has run out of its own time
+                    return future.result()
+                if self._client.status != "running":
+                    raise CancelledError(f"its client is {self._client.status}") from None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell of what has happened to the cluster in one sentence; errors of tasks pass as they are."""
+        from distributed import KilledWorker
+        from distributed.client import ClosedClientError
+        from distributed.comm import CommClosedError
+
+        try:
+            yield
+        except KilledWorker as error:
+            raise ClusterError(
+                f"{error.allowed_failures + 1} Dask workers ended while they worked on one and the same part of the "
+                "table, likely for want of memory; make its parts smaller, as with "
+                'frame.repartition(partition_size="100MB"), or give each worker more memory.'
+            ) from error
+        except (CancelledError, ClosedClientError, CommClosedError) as error:
+            raise ClusterError(
+                "The Dask scheduler was lost before the fit was done; start the cluster, connect a client to it, and "
+                "fit again."
+            ) from error
+
+
+def _applied(function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any] | None = None) -> list[Any]:
+    """Return what a function makes of every part, as tasks; it goes to the workers once, as the result of a task."""
+    from dask import delayed
+
+    sent = delayed(_same, pure=False)(function)
+    call = delayed(_call, pure=False)
+    if arguments is None:
+        return [call(sent, part) for part in parts]
+    return [call(sent, part, own) for part, own in zip(parts, arguments, strict=True)]
+
+
+def _tree_sum(values: Sequence[Any]) -> Any:
+    """Return the sum of values as a tree of tasks: neighbours are added, then neighbouring sums, to the last."""
+    from dask import delayed
+
+    plus = delayed(_sum, pure=False)
+    while len(values) > 1:
+        values = [plus(*values[n : n + BRANCHES]) for n in range(0, len(values), BRANCHES)]
+    return values[0]
+
+
+def _sum(*values: Any) -> Any:
+    return reduce(add, values)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def _length(part: Part, _: None) -> int:
+    return len(part.codes)

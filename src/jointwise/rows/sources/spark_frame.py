@@ -1,0 +1,247 @@
+"""Spark DataFrames: functions go to the partitions as `mapInArrow`, and small values come back as cells of bytes.
+
+What crosses between driver and executors is pickled, as Spark's own functions are; nothing is read from elsewhere.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial, reduce
+from operator import add
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jointwise._typing import CodeArray
+from jointwise.axes import Axis, code_dtype
+from jointwise.exceptions import ClusterError, InputError, JointwiseError, MissingDependencyError
+from jointwise.rows.base import Rows
+from jointwise.rows.parted import Part, PartedRows, Parts
+from jointwise.rows.sources.base import Source, StatisticT
+from jointwise.tables.variables import Schema
+
+# Rows that are counted or coded at once: Spark hands over 10,000, for which a sketch would be merged too often.
+BLOCK_ROWS = 1 << 17
+# One cell of bytes for each result, with where it came from; `number` is below zero where the bytes are an error.
+CELLS = "part int, number int, rows long, value binary"
+FAILED = -1
+
+
+def source(frame: Any) -> Source:
+    """Return the source of a Spark DataFrame, or of one that looks like pandas."""
+    return SparkSource(frame.to_spark() if hasattr(frame, "to_spark") else frame)
+
+
+class Cell(NamedTuple):
+    """A result of one partition.
+
+    Parameters
+    ----------
+    part, number : int
+        Partition, and place in it.
+    rows : int
+        Number of rows behind it, where that is asked for.
+    value : bytes
+    """
+
+    part: int
+    number: int
+    rows: int
+    value: bytes
+
+
+class SparkSource(Source):
+    """A Spark DataFrame, in blocks of each partition.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    """
+
+    container = "pyarrow"
+
+    def __init__(self, frame: Any) -> None:
+        self._names = list(frame.columns)
+        # names with dots would be taken for fields, and equal ones could not be told apart
+        self._frame = frame.toDF(*(f"x{n}" for n in range(len(self._names))))
+
+    def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
+        """Return the sum of a statistic over all blocks: added in each partition, then here in their order."""
+        names = self._names
+
+        def summed(batches: Iterator[Any], part: int) -> Iterator[Cell]:
+            sums = reduce(_added, (statistic(block) for block in _blocks(batches, names)), None)
+            if sums is not None:
+                yield Cell(part, 0, 0, pickle.dumps(sums))
+
+        cells = _collected(_mapped(self._frame, summed))
+        if not cells:
+            raise InputError(
+                f"Found a table with 0 sample(s) (shape=(0, {len(names)})) while a minimum of 1 is required."
+            )
+        total: StatisticT = reduce(add, (pickle.loads(cell.value) for cell in cells))  # noqa: S301
+        return total
+
+    @contextmanager
+    def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:  # noqa: ARG002
+        """Return the rows coded, kept by the executors in memory or on their disks until the context ends.
+
+        Spark does not promise the same order of rows in two passes over a frame; the codes, which are kept, have one.
+        """
+        names, axes, weights = self._names, tuple(axes), self.weights
+
+        def code(batches: Iterator[Any], part: int) -> Iterator[Cell]:
+            for number, block in enumerate(_blocks(batches, names)):
+                yield Cell(part, number, *_to_bytes(Part.of(block, schema, axes, weights)))
+
+        frame = _mapped(self._frame, code).persist()
+        try:
+            weighted = weights is not None
+            yield PartedRows(schema, axes, _SparkParts(frame, axes, weighted=weighted), weighted=weighted)
+        finally:
+            with suppress(Exception):  # where Spark is lost, so is what it kept
+                frame.unpersist()
+
+
+class _SparkParts(Parts):
+    """Codes as cells of a persisted frame."""
+
+    def __init__(self, frame: Any, axes: Sequence[Axis], *, weighted: bool) -> None:
+        self._frame = frame
+        self._read = partial(_from_bytes, dtype=code_dtype(axes), n_columns=len(axes), weighted=weighted)
+        found = _collected(frame.selectExpr("part", "number", "rows", f"if(number = {FAILED}, value, null) as value"))
+        self._places = [(cell.part, cell.number) for cell in found]
+        self._lengths = [cell.rows for cell in found]
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        return self._lengths
+
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
+        read = self._read
+
+        def summed(batches: Iterator[Any], part: int) -> Iterator[Cell]:
+            sums = reduce(_added, (statistic(read(cell)) for cell in _cells(batches)), None)
+            if sums is not None:
+                yield Cell(part, 0, 0, pickle.dumps(sums))
+
+        cells = _collected(_mapped(self._frame, summed))
+        total: StatisticT = reduce(add, (pickle.loads(cell.value) for cell in cells))  # noqa: S301
+        return total
+
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        read = self._read
+        own = dict(zip(self._places, arguments, strict=True))
+
+        def apply(batches: Iterator[Any], part: int) -> Iterator[Cell]:  # noqa: ARG001
+            for cell in _cells(batches):
+                found = function(read(cell), own[cell.part, cell.number])
+                yield cell._replace(value=pickle.dumps(found))
+
+        return [pickle.loads(cell.value) for cell in _collected(_mapped(self._frame, apply))]  # noqa: S301
+
+
+def _mapped(frame: Any, work: Callable[[Iterator[Any], int], Iterator[Cell]]) -> Any:
+    """Return a frame of the cells that `work` makes of each partition's batches, given its number.
+
+    An error of this package is such a cell too: raised there, it would be tried again and come back as a long text.
+    """
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        types = [pa.int32(), pa.int32(), pa.int64(), pa.binary()]
+        layout = pa.schema(list(zip(Cell._fields, types, strict=True)))
+        part = TaskContext.get().partitionId()
+        cells = work(batches, part)
+        while True:
+            try:
+                cell = next(cells, None)
+            except JointwiseError as error:
+                cell = Cell(part, FAILED, 0, pickle.dumps(error))
+            if cell is None:
+                return
+            yield pa.RecordBatch.from_pylist([cell._asdict()], schema=layout)
+
+    with _told():
+        return frame.mapInArrow(run, CELLS)
+
+
+def _collected(frame: Any) -> list[Cell]:
+    """Return the cells of a frame in order; the first error among them is raised."""
+    with _told():
+        cells = sorted((Cell(*row) for row in frame.collect()), key=lambda cell: cell[:2])
+    for cell in cells:
+        if cell.number == FAILED:
+            raise pickle.loads(cell.value)  # noqa: S301
+    return cells
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell of what has gone wrong in Spark in one sentence."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException, PySparkImportError
+
+    try:
+        yield
+    except PySparkImportError as error:
+        raise MissingDependencyError(
+            f'A Spark DataFrame needs more than is installed; install with: pip install "jointwise[spark]" ({error})'
+        ) from error
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise ClusterError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return the line of Spark's long report that tells most, and what to do."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    said = next((line for line in lines if line.startswith("ModuleNotFoundError")), None)
+    if said is not None:
+        return (
+            f"Spark's workers lack a package ({said}): jointwise must be installed in the Python they run, which the "
+            "variable PYSPARK_PYTHON names."
+        )
+    said = lines[-1] if type(error).__name__ == "PythonException" else lines[0]
+    return (
+        f"Spark could not do its part of the fit: {said.rstrip('.')}. Its own report is with the error before this one."
+    )
+
+
+def _blocks(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
+    """Return batches as Arrow tables of more rows, under the columns' own names; none where there are no rows."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= BLOCK_ROWS:
+            yield pa.Table.from_batches(waiting).rename_columns(names)
+            waiting = []
+    if any(each.num_rows for each in waiting):
+        yield pa.Table.from_batches(waiting).rename_columns(names)
+
+
+def _cells(batches: Iterable[Any]) -> Iterator[Cell]:
+    for batch in batches:
+        for part, number, rows, value in zip(*batch.columns, strict=True):
+            yield Cell(part.as_py(), number.as_py(), rows.as_py(), value.as_buffer())
+
+
+def _to_bytes(part: Part) -> tuple[int, bytes]:
+    """Number of rows, and their codes followed by their weights, if they have any."""
+    return len(part.codes), part.codes.tobytes() + (b"" if part.weights is None else part.weights.tobytes())
+
+
+def _from_bytes(cell: Cell, dtype: Any, n_columns: int, *, weighted: bool) -> Part:
+    codes: CodeArray = np.frombuffer(cell.value, dtype=dtype, count=cell.rows * n_columns).reshape(-1, n_columns)
+    weights = np.frombuffer(cell.value, dtype=np.float64, offset=codes.nbytes).copy() if weighted else None
+    return Part(codes, weights)
+
+
+def _added(total: Any, value: Any) -> Any:
+    return value if total is None else total + value

@@ -1,0 +1,60 @@
+"""Factors of a low-rank joint, and how they lie in one array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Weights and coefficients of a low-rank joint.
+
+    Attributes
+    ----------
+    weights : array of shape (F,)
+        Mixing weights lam, on the simplex.
+    coefficients : tuple of arrays of shape (L_n, F)
+        B_n, each column on the simplex.
+
+    Examples
+    --------
+    >>> Factors([0.5, 0.5], ([[1.0, 0.0], [0.0, 1.0]],)).n_components
+    2
+    """
+
+    weights: FloatArray
+    coefficients: tuple[FloatArray, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen(self.weights))
+        object.__setattr__(self, "coefficients", tuple(frozen(b) for b in self.coefficients))
+        for n, coefficients in enumerate(self.coefficients):
+            if coefficients.ndim != 2 or coefficients.shape[1:] != self.weights.shape:
+                raise InputError(
+                    f"coefficients[{n}] must have one column for each of the {self.weights.size} weights, "
+                    f"but has shape {coefficients.shape}."
+                )
+
+    @property
+    def n_components(self) -> int:
+        """Number of components F."""
+        return self.weights.size
+
+
+def stacked_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Rows of each part in an array that stacks parts of these sizes."""
+    ends = np.cumsum(sizes)
+    return tuple(slice(int(e) - size, int(e)) for e, size in zip(ends, sizes, strict=True))
+
+
+def frozen(array: FloatArray) -> FloatArray:
+    """Return a copy that cannot be written to."""
+    copy = np.array(array, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy

@@ -1,0 +1,141 @@
+"""Maximum a posteriori from rows: EM on posterior counts, with a prior centred on independence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
+from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, normalised
+from jointwise.solvers.factors import stacked_slices
+
+
+class PosteriorSums(Protocol):
+    """What a pass over rows gives: counts of bins and components, their totals, and the log-likelihood."""
+
+    @property
+    def counts(self) -> FloatArray:
+        """Posteriors summed over the rows of each bin; shape (sum I, F)."""
+
+    @property
+    def totals(self) -> FloatArray:
+        """Posteriors summed over all rows; shape (F,)."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """Summed over rows, relative to the margins."""
+
+
+class RowPass(Protocol):
+    """Coded rows that can sum posteriors: any engine."""
+
+    def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorSums:
+        """Return posterior counts, totals and log-likelihood for factors of bins and mixing weights."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class RowsProblem:
+    r"""Rows, atoms, and a Dirichlet prior that shrinks every component towards the margins.
+
+    With m_n the coefficients of variable n's own 1-D fit, the prior adds
+    :math:`-\beta \sum_{n,r} \mathrm{KL}(m_n \| B_n[:, r])` to the log-likelihood: as if each component had seen `beta`
+    more rows, in each variable, that look like the whole table.
+
+    Parameters
+    ----------
+    masses : sequence of arrays of shape (I_n, L_n)
+        Dbar_n: probability of bin i under atom l.
+    margins : sequence of arrays of shape (L_n,)
+        m_n.
+    rows : RowPass
+        The coded rows.
+    n_rows : float
+        Their number, or the sum of their weights.
+    beta : float
+        Strength of the prior, in rows.
+    """
+
+    masses: tuple[FloatArray, ...]
+    margins: tuple[FloatArray, ...]
+    rows: RowPass
+    n_rows: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        if not self.beta >= 0:
+            raise InputError(f"beta must be zero or more, got {self.beta!r}.")
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Rows of each variable in arrays that stack the atoms of all variables."""
+        return stacked_slices([d.shape[1] for d in self.masses])
+
+    @cached_property
+    def bin_slices(self) -> tuple[slice, ...]:
+        """Rows of each variable in arrays that stack the bins of all variables."""
+        return stacked_slices([d.shape[0] for d in self.masses])
+
+    @cached_property
+    def prior(self) -> FloatArray:
+        """The prior rows beta m_n, stacked; shape (sum L,)."""
+        return np.asarray(self.beta * np.concatenate(self.margins))
+
+    @cached_property
+    def bin_margins(self) -> FloatArray:
+        """Bin masses of each variable's own fit, stacked; shape (sum I,)."""
+        fitted = [d @ m for d, m in zip(self.masses, self.margins, strict=True)]
+        return np.maximum(np.concatenate(fitted), LEAST_MASS)
+
+    def conditionals(self, coefficients: FloatArray) -> FloatArray:
+        """A_n = Dbar_n B_n, stacked; shape (sum I, F)."""
+        blocks = [d @ coefficients[rows] for d, rows in zip(self.masses, self.slices, strict=True)]
+        return np.maximum(np.concatenate(blocks), LEAST_MASS)
+
+    def update(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the objective at a point (weights, then all B_n, stacked) and the point after one EM update.
+
+        The objective is the negative log-posterior per row, less that of independence.
+        """
+        coefficients = point[1:]
+        conditionals, found = self.posterior(point)
+        quotient = found.counts / conditionals
+        update = np.empty_like(point)
+        update[0] = found.totals
+        for d, atoms, bins in zip(self.masses, self.slices, self.bin_slices, strict=True):
+            update[1:][atoms] = coefficients[atoms] * (d.T @ quotient[bins])
+        update[1:] += self.prior[:, None]
+        log_posterior = found.log_likelihood - self.divergence(coefficients)
+        return -log_posterior / self.n_rows, normalised(self.slices, update, point)
+
+    def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorSums]:
+        """Return the conditionals at a point, shape (sum I, F), and the posterior counts of a pass over the rows."""
+        conditionals = self.conditionals(point[1:])
+        # relative to the margins the factors are near one, and products over many variables stay in range
+        return conditionals, self.rows.posterior_counts(conditionals / self.bin_margins[:, None], point[0])
+
+    def divergence(self, coefficients: FloatArray) -> float:
+        """The prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
+        used = self.prior > 0
+        logs = np.log(np.maximum(coefficients[used], LEAST_MASS))
+        centre = np.log(self.prior[used] / self.beta) if self.beta else logs[:, 0]
+        return float(self.prior[used] @ (centre[:, None] - logs).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class RowsEM(AcceleratedEM[RowsProblem]):
+    r"""EM on rows from given factors.
+
+    .. math:: B_n \leftarrow B_n \circ \bar D_n^\top (S_n / A_n) + \beta m_n 1^\top, \qquad
+              \lambda[r] \leftarrow \textstyle\sum_i P(r \mid x_i),
+
+    each normalised. See `AcceleratedEM` for its parameters and steps.
+    """
+
+    def update(self, problem: RowsProblem, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the negative log-posterior per row, less that of independence, and the point after one update."""
+        return problem.update(point)

@@ -1,0 +1,130 @@
+"""One table for every cluster, and gates that hold a worker at a known place until it has been killed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib
+import os
+import signal
+import threading
+import time
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from jointwise import JUPAD
+from jointwise.estimators import _base
+from jointwise.fitting import rows as fitting_rows
+from jointwise.rows.coded import CodedRows
+
+FIRST_DAY = dt.date(2024, 1, 1)
+WAIT = 60.0  # seconds after which a gate opens by itself, so that no test can hang
+
+
+def mixed_frame(n=600, seed=0):
+    """Return floats with gaps, integers, text with gaps, booleans and dates, as pandas keeps them."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 3, n)
+    number = rng.normal(group, 0.5)
+    number[rng.random(n) < 0.1] = np.nan
+    text = np.array(["a", "b", "c"], dtype=object)[group]
+    text[rng.random(n) < 0.1] = None
+    return pd.DataFrame(
+        {
+            "number": number,
+            "count": rng.poisson(3 + group),
+            "text": text,
+            "flag": rng.random(n) < 0.2 + 0.3 * group,
+            "day": [FIRST_DAY + dt.timedelta(days=int(d)) for d in rng.integers(0, 90, n)],
+        }
+    )
+
+
+def cut(frame, places):
+    """Return the frame in parts, cut at these places; equal places leave parts without rows."""
+    bounds = [0, *sorted(places), len(frame)]
+    return [frame.iloc[a:b] for a, b in pairwise(bounds)]
+
+
+def model(data, **settings):
+    return JUPAD(**({"n_components": 3, "random_state": 0} | settings)).fit(data)
+
+
+def assert_weighs(make, frame, *, where):
+    """A column of weights gives the fit of the frame with these weights, which are halves: their sums are exact."""
+    weights = np.random.default_rng(1).integers(0, 4, len(frame)) / 2
+    settings = {"n_components": 3, "random_state": 0, "max_iter": 30, "tol": 1e-3}
+    expected = JUPAD(**settings).fit(frame, sample_weight=weights)
+    found = JUPAD(**settings).fit(make(frame.assign(w=weights)), sample_weight="w")
+    assert found.feature_names_in_.tolist() == list(frame.columns)
+    if where == "here":
+        assert_same_model(found, expected)
+    np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
+
+
+def in_parts(monkeypatch):
+    """Let even a small table be fitted where its rows lie, rather than be brought here; only starts take a sample."""
+    monkeypatch.setattr(_base, "CANONICAL_ROWS", 10)
+    monkeypatch.setattr(fitting_rows, "SHORT_ROWS", 300)
+
+
+def arrays(fitted):
+    mixture = fitted.density_.mixture
+    return (mixture.weights, *mixture.coefficients)
+
+
+def assert_same_model(a, b):
+    assert all(np.array_equal(x, y) for x, y in zip(arrays(a), arrays(b), strict=True))
+    assert a.density_.schema.variables == b.density_.schema.variables
+
+
+def assert_same_table(source, frame):
+    """Profile, schema up to the container, and pair counts are those of the frame in memory."""
+    profile, expected = source.profile(), _base.Profile.of(frame)
+    assert profile.columns == expected.columns
+    assert profile.n_rows == expected.n_rows
+    schema = profile.schema()
+    assert schema.variables == expected.schema().variables
+    axes = profile.axes(schema, 16)
+    with source.coded(schema, axes, None) as rows:
+        assert len(rows) == len(frame)
+        assert rows.pairs() == CodedRows.of(frame, schema, axes).pairs()
+
+
+def hold(module, name, folder, passes=0):
+    """In a worker: the function of that name, after some calls, tells its process in a file and waits for the kill."""
+    owner = importlib.import_module(module)
+    setattr(owner, name, partial(_held, getattr(owner, name), Path(folder), [passes]))
+
+
+def _held(function, folder, left, *args, **kwargs):
+    left[0] -= 1
+    if left[0] < 0 and not (folder / "killed").exists():
+        (folder / f"at-{os.getpid()}").touch()
+        deadline = time.monotonic() + WAIT
+        while not (folder / "killed").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return function(*args, **kwargs)
+
+
+class Killer(threading.Thread):
+    """Kills the first process that has come to a gate, then opens it for the others."""
+
+    def __init__(self, folder):
+        super().__init__(daemon=True)
+        self.folder = Path(folder)
+        self.killed = None
+        self.start()
+
+    def run(self):
+        deadline = time.monotonic() + WAIT
+        while self.killed is None and time.monotonic() < deadline:
+            for file in self.folder.glob("at-*"):
+                self.killed = int(file.name.removeprefix("at-"))
+                os.kill(self.killed, signal.SIGKILL)
+                break
+            time.sleep(0.01)
+        (self.folder / "killed").touch()

@@ -1,0 +1,150 @@
+"""Coded rows in parts are the same rows: any cut gives the margins, pairs, rows and posterior counts of the whole."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jointwise import engines
+from jointwise.axes import BinnedAxis
+from jointwise.engines.compiled import CompiledEngine
+from jointwise.exceptions import InputError
+from jointwise.rows import parted as parts_module
+from jointwise.rows.coded import CodedRows
+from jointwise.rows.parted import Part, PartedRows, Parts
+from jointwise.tables.variables import Schema, Variable
+
+
+class Listed(Parts):
+    """The plainest parts: a list in memory."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+        self.n_passes = 0
+
+    def total(self, statistic):
+        self.n_passes += 1
+        return reduce(add, map(statistic, self.arrays))
+
+    def each(self, function, arguments):
+        return [function(part, own) for part, own in zip(self.arrays, arguments, strict=True)]
+
+    @property
+    def lengths(self):
+        return [len(part.codes) for part in self.arrays]
+
+
+def coded(n, n_bins, seed=0, *, weighted=False):
+    """Rows of random codes, with gaps, and weights of which sums are exact."""
+    rng = np.random.default_rng(seed)
+    schema = Schema(tuple(Variable(f"v{k}", "continuous") for k in range(len(n_bins))), "numpy")
+    axes = tuple(BinnedAxis(np.arange(bins - 1.0)) for bins in n_bins)
+    codes = np.stack([rng.integers(0, bins + 1, n) for bins in n_bins], axis=1)
+    weights = rng.integers(0, 9, n) / 4 if weighted else None
+    return CodedRows(schema, axes, codes.astype(np.uint8), weights)
+
+
+def parted(rows, places):
+    bounds = [0, *sorted(places), len(rows)]
+    weighted = rows.weights is not None
+    cuts = [Part(rows.codes[a:b], rows.weights[a:b] if weighted else None) for a, b in pairwise(bounds)]
+    return PartedRows(rows.schema, rows.axes, Listed(cuts), weighted=weighted)
+
+
+def factors(rows, rank=3, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.1, 2.0, (sum(rows.n_bins), rank)), rng.dirichlet(np.ones(rank))
+
+
+@given(
+    n=st.integers(1, 40),
+    places=st.lists(st.integers(0, 40), max_size=6),
+    n_bins=st.lists(st.integers(2, 5), min_size=1, max_size=3),
+    seed=st.integers(0, 99),
+    weighted=st.booleans(),
+)
+@settings(max_examples=80)
+def test_any_cut_gives_the_same_values(n, places, n_bins, seed, weighted):
+    whole = coded(n, n_bins, seed, weighted=weighted)
+    rows = parted(whole, [min(place, n) for place in places])
+    assert (len(rows), rows.n_rows) == (n, whole.n_rows)
+    for k, margin in enumerate(whole.margins):
+        assert np.array_equal(rows.marginal(k), margin)
+    assert rows.pairs() == whole.pairs()
+    chosen = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
+    assert np.array_equal(rows.take(chosen).codes, whole.take(chosen).codes)
+    assert np.array_equal(rows.take(chosen).weights, whole.take(chosen).weights)
+    a, b = (each.engine().posterior_counts(*factors(whole)) for each in (rows, whole))
+    np.testing.assert_allclose(a.counts, b.counts, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(a.totals, b.totals, rtol=1e-10)
+    np.testing.assert_allclose(a.log_likelihood, b.log_likelihood, rtol=1e-10, atol=1e-10)
+    first, second = rows.canonical(), whole.canonical()
+    assert np.array_equal(first.codes, second.codes)
+    assert np.array_equal(first.weights, second.weights)
+
+
+def test_margins_of_all_columns_take_one_pass():
+    rows = parted(coded(30, [3, 4, 2]), [10, 20])
+    for n in range(3):
+        rows.marginal(n)
+    assert rows._parts.n_passes == 1
+
+
+def test_a_whole_part_is_asked_for_without_a_list_of_its_rows():
+    rows = parted(coded(30, [3, 4]), [10])
+    asked = []
+    each = rows._parts.each
+    rows._parts.each = lambda function, own: asked.extend(own) or each(function, own)
+    rows.take(np.arange(12))
+    assert asked[0] == slice(None)
+    assert asked[1].tolist() == [0, 1]
+
+
+def test_large_parts_are_compiled_and_agree():
+    whole = coded(40_000, [5, 7, 4])
+    rows = parted(whole, [17_000])
+    a, b = (each.engine().posterior_counts(*factors(whole)) for each in (rows, whole))
+    np.testing.assert_allclose(a.counts, b.counts, rtol=1e-10)
+
+
+def test_a_part_runs_in_one_thread_whatever_its_size(monkeypatch):
+    whole = coded(200_000, [5, 7, 4])
+    made = []
+
+    def recorded(*args, **kwargs):
+        made.append(engines.posterior_engine(*args, **kwargs))
+        return made[-1]
+
+    monkeypatch.setattr(parts_module, "posterior_engine", recorded)
+    monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # it would fail if it were called
+    parted(whole, []).engine().posterior_counts(*factors(whole, rank=8))
+    assert [type(engine) for engine in made] == [CompiledEngine]
+
+
+def test_parts_side_by_side_in_threads_give_the_same_bits():
+    whole = coded(200_000, [5, 7, 4])
+    tables, mixing = factors(whole, rank=8)
+    read_only = whole.codes.view()
+    read_only.flags.writeable = False
+    ready = threading.Barrier(4)
+
+    def one_pass(part):
+        ready.wait(30)
+        return parts_module._posterior_counts(part, whole.n_bins, tables, mixing)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(one_pass, [Part(whole.codes), Part(read_only)] * 2))
+    for each in found[1:]:
+        assert np.array_equal(each.counts, found[0].counts)
+        assert each.log_likelihood == found[0].log_likelihood
+
+
+def test_rows_elsewhere_have_no_card():
+    with pytest.raises(InputError, match="PartedRows lie elsewhere"):
+        parted(coded(9, [2]), []).on("cuda")
