@@ -82,7 +82,7 @@ def _largest() -> list[Row]:
     found = [_row(f"posterior counts, {N_COLUMNS} columns, rank {RANK}", MOST_ROWS, seconds, "")]
     problem = problem_of(codes)
     start = start_around(problem.margins, RANK, np.random.default_rng(0))
-    point = np.vstack([start.weights, *start.coefficients])
+    point = start.point
     objectives = []
     began = time.perf_counter()
     for _ in range(EM_STEPS):

@@ -39,7 +39,7 @@ def timed(X: np.ndarray, n_atoms: int, rank: int = RANK) -> Row:
     grid = Dictionary.grid("gaussian", -10, 10, n=n_atoms, scale=1.5)
     problem = likelihood_problem(rows, [grid] * len(rows.axes), 8.0)
     start = start_around(problem.margins, rank, np.random.default_rng(0))
-    point = np.vstack([start.weights, *start.coefficients])
+    point = start.point
     seconds = min(_seconds(problem.update, point) for _ in range(REPEATS))
     return {
         "rows": len(X), "columns": X.shape[1], "components": rank, "atoms": n_atoms, "milliseconds": 1e3 * seconds,

@@ -75,7 +75,7 @@ def plain_update(problem, factors):
 
 
 def stacked(factors):
-    return np.vstack([factors.weights, *factors.coefficients])
+    return factors.point
 
 
 @st.composite

@@ -121,7 +121,7 @@ def test_update_and_objective_equal_plain_loops(shared, drop):
     rng = np.random.default_rng(3)
     problem = noisy_problem(rng, shared=shared, drop=drop)
     factors = random_factors(rng, problem.sizes, 3)
-    objective, update = _em_update(problem, np.vstack([factors.weights, *factors.coefficients]))
+    objective, update = _em_update(problem, factors.point)
     np.testing.assert_allclose(objective, divergence_by_loops(problem, factors), rtol=1e-10)
     expected = update_by_loops(problem, factors)
     np.testing.assert_allclose(update[0], expected.weights, rtol=1e-10)
@@ -158,7 +158,7 @@ def test_extrapolation_pays():
     problem = noisy_problem(rng, bins=(10, 10, 10), sizes=(6, 6, 6), n_rows=500)
     start = random_start(problem, 3, rng)
     solution = solve(PairwiseEM(start, tol=0.0), problem, max_steps=30)
-    point = np.vstack([start.weights, *start.coefficients])
+    point = start.point
     for _ in range(60):  # as many plain updates
         objective, point = _em_update(problem, point)
     assert solution.history[-1] < objective

@@ -39,7 +39,7 @@ def plain_objective(problem, factors, codes):
 
 
 def stacked(factors):
-    return np.vstack([factors.weights, *factors.coefficients])
+    return factors.point
 
 
 @pytest.mark.parametrize("beta", [0.0, 3.0])

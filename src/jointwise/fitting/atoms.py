@@ -19,11 +19,11 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
+from jointwise.engines.base import PosteriorCounts
 from jointwise.families.location_scale import LocationScale
 from jointwise.solvers import Factors, RowsEM, RowsProblem, solve
 from jointwise.solvers.accelerated import LEAST_MASS
 from jointwise.solvers.factors import stacked_slices
-from jointwise.solvers.rows_em import PosteriorSums
 
 # Rows that hold an atom in its place.
 HOLD_ROWS = 20.0
@@ -100,7 +100,7 @@ def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[FloatArray], t
     """Refit the factors, then move the atoms unless all is settled."""
     problem = learned.problem
     factors = solve(RowsEM(learned.factors, tol=0.0), problem, max_steps=STEPS_PER_MOVE).value
-    point = np.vstack([factors.weights, *factors.coefficients])
+    point = factors.point
     conditionals, found = problem.posterior(point)
     history = (*learned.history, _objective(problem, point, found, held))
     if _is_settled(history, tol, max_moves):
@@ -194,7 +194,7 @@ def _fit(family: LocationScale, axis: Axis, shares: FloatArray) -> FloatArray:
     return np.asarray((shares * np.log(np.maximum(_masses(family, axis), LEAST_MASS))).sum(axis=0))
 
 
-def _objective(problem: RowsProblem, point: FloatArray, found: PosteriorSums, held: Sequence[FloatArray]) -> float:
+def _objective(problem: RowsProblem, point: FloatArray, found: PosteriorCounts, held: Sequence[FloatArray]) -> float:
     """Negative log-posterior per row, of factors and atoms."""
     log_likelihood = found.log_likelihood + found.counts.sum(axis=1) @ np.log(problem.bin_margins)
     moves = sum(

@@ -183,12 +183,12 @@ class ModelRecord:
             return None
         return self._checkpoint.find(
             self._stage,
-            lambda content: factors_at(_checked_point(content["start"], problem.slices, n_components), problem),
+            lambda content: Factors.at(_checked_point(content["start"], problem.slices, n_components), problem.slices),
         )
 
     def begin(self, start: Factors) -> None:
         """Note where the model begins, and all that has been drawn by then."""
-        self._content = {"start": np.vstack([start.weights, *start.coefficients])}
+        self._content = {"start": start.point}
         self._checkpoint.keep(self._stage, self._content)
 
     def reached(self, problem: RowsProblem, n_components: int) -> Reached[EMState] | None:
@@ -316,7 +316,7 @@ def _reached_from_dict(data: Mapping[str, Any], slices: Sequence[slice], n_compo
 def _learned_to_dict(learned: Learned) -> dict[str, Any]:
     return {
         "dictionaries": [d.to_dict() for d in learned.dictionaries],
-        "point": np.vstack([learned.factors.weights, *learned.factors.coefficients]),
+        "point": learned.factors.point,
         "history": np.array(learned.history),
     }
 
@@ -327,12 +327,7 @@ def _learned_from_dict(data: Mapping[str, Any], start: Learned, axes: Sequence[A
         raise FileFormatError("its learned dictionaries must have as many atoms as those they are learned from")
     problem = with_atoms(start.problem, atoms, axes)
     point = _checked_point(data["point"], problem.slices, start.factors.n_components)
-    return Learned(atoms, problem, factors_at(point, problem), _history(data["history"]))
-
-
-def factors_at(point: FloatArray, problem: RowsProblem) -> Factors:
-    """Return the factors that a point of EM stands for: weights in its first row, then all B_n."""
-    return Factors(point[0], tuple(point[1:][rows] for rows in problem.slices))
+    return Learned(atoms, problem, Factors.at(point, problem.slices), _history(data["history"]))
 
 
 def _checked_point(point: Any, slices: Sequence[slice], n_components: int) -> FloatArray:

@@ -18,7 +18,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import average, average_gain
-from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, factors_at
+from jointwise.fitting.checkpoint import Checkpoint, ModelRecord
 from jointwise.fitting.result import Fit
 from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
@@ -163,7 +163,7 @@ def _fit_model(
     start = (
         _first_point(rows, problem, settings, n_models, rng, callback, record)
         if reached is None
-        else factors_at(reached.state.point, problem)
+        else Factors.at(reached.state.point, problem.slices)
     )
     solution = solve(
         RowsEM(start, tol=tol),

@@ -11,7 +11,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.solvers.base import Solver
-from jointwise.solvers.factors import Factors
+from jointwise.solvers.factors import Factors, stacked_slices
 
 # A model mass below this is taken as this: quotients and logarithms stay finite where masses underflow.
 LEAST_MASS = 1e-290
@@ -65,7 +65,7 @@ class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
 
     def init(self, problem: ProblemT) -> EMState:
         """Return the start with its objective."""
-        point = np.vstack([self.start.weights, *self.start.coefficients])
+        point = self.start.point
         return EMState(point, *self.update(problem, point), (np.inf, np.inf))
 
     def step(self, problem: ProblemT, state: EMState) -> EMState:
@@ -89,8 +89,7 @@ class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
 
     def value(self, state: EMState) -> Factors:
         """Return the factors."""
-        cuts = np.cumsum([b.shape[0] for b in self.start.coefficients])[:-1]
-        return Factors(state.point[0], tuple(np.split(state.point[1:], cuts)))
+        return Factors.at(state.point, stacked_slices([len(b) for b in self.start.coefficients]))
 
 
 def extrapolate(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -41,10 +41,28 @@ class Factors:
                     f"but has shape {coefficients.shape}."
                 )
 
+    @classmethod
+    def at(cls, point: FloatArray, slices: Sequence[slice]) -> Factors:
+        """Return the factors that a point stands for.
+
+        Parameters
+        ----------
+        point : array of shape (1 + sum L, F)
+            Weights in the first row, then all B_n stacked.
+        slices : sequence of slice
+            Rows of each B_n, counted from the second row on.
+        """
+        return cls(point[0], tuple(point[1:][rows] for rows in slices))
+
     @property
     def n_components(self) -> int:
         """Number of components F."""
         return self.weights.size
+
+    @property
+    def point(self) -> FloatArray:
+        """Weights in the first row, then all B_n stacked; shape (1 + sum L, F)."""
+        return np.vstack([self.weights, *self.coefficients])
 
 
 def stacked_slices(sizes: Sequence[int]) -> tuple[slice, ...]:

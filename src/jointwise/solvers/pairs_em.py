@@ -62,7 +62,7 @@ class PairwiseEM(AcceleratedEM[PairwiseProblem]):
 def pairwise_divergence(problem: PairwiseProblem, factors: Factors) -> float:
     """Mean over pairs, by share, of KL(Zhat_jk || model): what `PairwiseEM` minimises."""
     problem.check_factors(factors)
-    return _em_update(problem, np.vstack([factors.weights, *factors.coefficients]))[0]
+    return _em_update(problem, factors.point)[0]
 
 
 def _em_update(problem: PairwiseProblem, point: FloatArray) -> tuple[float, FloatArray]:

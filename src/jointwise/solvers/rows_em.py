@@ -4,38 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
 from jointwise._typing import FloatArray
+from jointwise.engines.base import PosteriorCounts, PosteriorEngine
 from jointwise.exceptions import InputError
 from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, normalised
 from jointwise.solvers.factors import stacked_slices
-
-
-class PosteriorSums(Protocol):
-    """What a pass over rows gives: counts of bins and components, their totals, and the log-likelihood."""
-
-    @property
-    def counts(self) -> FloatArray:
-        """Posteriors summed over the rows of each bin; shape (sum I, F)."""
-
-    @property
-    def totals(self) -> FloatArray:
-        """Posteriors summed over all rows; shape (F,)."""
-
-    @property
-    def log_likelihood(self) -> float:
-        """Summed over rows, relative to the margins."""
-
-
-class RowPass(Protocol):
-    """Coded rows that can sum posteriors: any engine."""
-
-    def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorSums:
-        """Return posterior counts, totals and log-likelihood for factors of bins and mixing weights."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +28,7 @@ class RowsProblem:
         Dbar_n: probability of bin i under atom l.
     margins : sequence of arrays of shape (L_n,)
         m_n.
-    rows : RowPass
+    rows : PosteriorEngine
         The coded rows.
     n_rows : float
         Their number, or the sum of their weights.
@@ -62,7 +38,7 @@ class RowsProblem:
 
     masses: tuple[FloatArray, ...]
     margins: tuple[FloatArray, ...]
-    rows: RowPass
+    rows: PosteriorEngine
     n_rows: float
     beta: float
 
@@ -112,7 +88,7 @@ class RowsProblem:
         log_posterior = found.log_likelihood - self.divergence(coefficients)
         return -log_posterior / self.n_rows, normalised(self.slices, update, point)
 
-    def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorSums]:
+    def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorCounts]:
         """Return the conditionals at a point, shape (sum I, F), and the posterior counts of a pass over the rows."""
         conditionals = self.conditionals(point[1:])
         # relative to the margins the factors are near one, and products over many variables stay in range

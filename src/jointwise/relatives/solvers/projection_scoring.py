@@ -11,7 +11,7 @@ from jointwise._typing import FloatArray
 from jointwise.relatives.solvers.projections import ProjectionProblem, divergence, leave_one_out, model_masses
 from jointwise.solvers.accelerated import normalised
 from jointwise.solvers.base import Solver
-from jointwise.solvers.factors import Factors
+from jointwise.solvers.factors import Factors, stacked_slices
 
 # Model masses below this weigh no more than it does: rounding must not be blown up.
 LEAST_WEIGHED = 1e-6
@@ -62,7 +62,7 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
 
     def init(self, problem: ProjectionProblem) -> _State:
         """Return the start with its objective."""
-        point = np.vstack([self.start.weights, *self.start.coefficients])
+        point = self.start.point
         return _State(point, divergence(problem, point), np.inf)
 
     def step(self, problem: ProjectionProblem, state: _State) -> _State:
@@ -86,8 +86,7 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
 
     def value(self, state: _State) -> Factors:
         """Return the factors."""
-        cuts = np.cumsum([b.shape[0] for b in self.start.coefficients])[:-1]
-        return Factors(state.point[0], tuple(np.split(state.point[1:], cuts)))
+        return Factors.at(state.point, stacked_slices([len(b) for b in self.start.coefficients]))
 
 
 def _direction(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
