@@ -12,7 +12,7 @@ from benchmarks.report import Row
 from benchmarks.rivals import rivals
 from jointwise import JUPAD, JointDensity, Profile
 from jointwise.datasets import gaussians, hybrid, laplacians, laplacians_gaussians
-from jointwise.fitting.rows import likelihood_problem
+from jointwise.fitting.problem import rows_problem
 from jointwise.joint.product import ProductMixture
 from jointwise.metrics import LogDensity, mean_absolute_log_ratio
 from jointwise.relatives import IndependenceDensity
@@ -82,7 +82,7 @@ def distances(law: JointDensity, n: int, seed: int, with_rivals: bool) -> dict[s
 def oracle(law: JointDensity, X: np.ndarray) -> JointDensity:
     """EM from the truth with its atoms; a coefficient that is zero there stays zero."""
     rows = CodedRows.of(X, law.schema, Profile.of(X).axes(law.schema, 128))
-    problem = likelihood_problem(rows, law.mixture.dictionaries, 0.0)
+    problem = rows_problem(rows, law.mixture.dictionaries, 0.0)
     start = Factors(law.mixture.weights, law.mixture.coefficients)
     found = solve(RowsEM(start, tol=1e-6), problem, max_steps=500).value
     return JointDensity(law.schema, ProductMixture(found.weights, found.coefficients, law.mixture.dictionaries))

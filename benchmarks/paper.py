@@ -41,13 +41,13 @@ def compare(law: JointDensity, n: int, seed: int) -> Row:
 
     mixtures = {k: distance(GaussianMixture(k, random_state=0)) for k in CLUSTERS}
     best = min(mixtures, key=mixtures.__getitem__)
-    paper = distance(JUPAD(law.n_components, loss="frobenius", polish=None, random_state=seed))
+    paper = distance(JUPAD(law.n_components, method="paper", random_state=seed))
     return {
-        "independence": distance(JUPAD(1, polish=None, random_state=seed)),
+        "independence": distance(JUPAD(1, method="pairs", random_state=seed)),
         "GMM full, best k": mixtures[best],
         "k": best,
         "JUPAD (paper)": paper,
-        "JUPAD (pairs, kl)": distance(JUPAD(law.n_components, polish=None, loss="kl", random_state=seed)),
+        "JUPAD (pairs, kl)": distance(JUPAD(law.n_components, method="pairs", random_state=seed)),
         "JUPAD()": distance(JUPAD(random_state=seed)),
         "paper / GMM": paper / mixtures[best],
         "lower": "yes" if paper < mixtures[best] else "NO",

@@ -50,9 +50,7 @@ METHODS: dict[str, Recipe] = {
         10, n_frequencies=10, normalize=False, padding=0.0, n_init=1, max_iter=35, random_state=seed
     ),
     "CharacteristicDensity, default": lambda _f, _k, seed: CharacteristicDensity(random_state=seed),
-    "JUPAD, paper": lambda rank, kinds, seed: JUPAD(
-        rank, loss="frobenius", polish=None, kinds=kinds, random_state=seed
-    ),
+    "JUPAD, paper": lambda rank, kinds, seed: JUPAD(rank, method="paper", kinds=kinds, random_state=seed),
     "JUPAD()": lambda _, kinds, seed: JUPAD(kinds=kinds, random_state=seed),
 }
 

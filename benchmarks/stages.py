@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks.report import Row
 from jointwise import Dictionary, PairwiseMarginals, Profile
-from jointwise.fitting.pairs import pairwise_problem
+from jointwise.fitting.problem import pairwise_problem
 from jointwise.solvers import AlternatingMirrorDescent, MirrorDescentPairs, solve, split_starts
 
 N_ROWS, N_ATOMS, RANK, N_BINS = 20_000, 25, 20, 64

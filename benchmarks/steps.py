@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.report import Row
 from jointwise import Dictionary, Profile
 from jointwise.datasets import laplacians_gaussians
-from jointwise.fitting.rows import likelihood_problem
+from jointwise.fitting.problem import rows_problem
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import start_around
 
@@ -37,7 +37,7 @@ def timed(X: np.ndarray, n_atoms: int, rank: int = RANK) -> Row:
     schema = profile.schema()
     rows = CodedRows.of(X, schema, profile.axes(schema, 128))
     grid = Dictionary.grid("gaussian", -10, 10, n=n_atoms, scale=1.5)
-    problem = likelihood_problem(rows, [grid] * len(rows.axes), 8.0)
+    problem = rows_problem(rows, [grid] * len(rows.axes), 8.0)
     start = start_around(problem.margins, rank, np.random.default_rng(0))
     point = start.point
     seconds = min(_seconds(problem.update, point) for _ in range(REPEATS))

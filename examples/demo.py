@@ -16,7 +16,7 @@ from sklearn.datasets import load_wine
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import train_test_split
 
-from jointwise import JUPAD, JointDensity, JUPADClassifier
+from jointwise import JUPAD, JointClassifier, JointDensity
 from jointwise.plots import plot_corner
 
 FIGURE = Path("out/demo.png")
@@ -58,7 +58,7 @@ def main() -> None:
     console.print("\n[bold]3. Questions[/]\n")
     ask(density)
 
-    classifier = JUPADClassifier(random_state=0)
+    classifier = JointClassifier(random_state=0)
     features = {name: column for name, column in table.items() if name != CLASS}
     classifier.fit(features, table[CLASS])
     right = classifier.score({n: c for n, c in held_out.items() if n != CLASS}, held_out[CLASS])

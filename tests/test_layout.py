@@ -125,7 +125,7 @@ def test_the_layout_has_no_dead_lines_and_no_cycles():
 
 def test_public_names_are_pinned():
     assert sorted(jointwise.__all__) == [
-        "ClassModel", "Dictionary", "JUPAD", "JUPADClassifier", "JUPADImputer", "JointDensity", "PairwiseMarginals",
+        "ClassModel", "Dictionary", "JUPAD", "JointClassifier", "JointDensity", "JointImputer", "PairwiseMarginals",
         "Profile", "load",
     ]  # fmt: skip
     assert dir(jointwise) == sorted(jointwise.__all__)

@@ -1,6 +1,6 @@
-"""jointwise: the joint probability of a table, learned from its pairs of columns, and exact answers about it.
+"""jointwise: the joint probability of a table, and exact answers about it.
 
-Fit with :class:`JUPAD` (or :class:`JUPADClassifier`, :class:`JUPADImputer`) and ask its ``density_``, a
+Fit with :class:`JUPAD` (or :class:`JointClassifier`, :class:`JointImputer`) and ask its ``density_``, a
 :class:`JointDensity`. A classifier's ``class_model_``, a :class:`ClassModel`, is all that tells classes, for a file.
 Tables that never meet in one place are counted where they are: :class:`Profile` and :class:`PairwiseMarginals` add up.
 :class:`Dictionary` writes down the atoms of a column by hand.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jointwise.dictionary import Dictionary
-    from jointwise.estimators import JUPAD, JUPADClassifier, JUPADImputer
+    from jointwise.estimators import JUPAD, JointClassifier, JointImputer
     from jointwise.joint import ClassModel, JointDensity
     from jointwise.marginals import PairwiseMarginals, Profile
 
@@ -25,9 +25,9 @@ __all__ = [
     "JUPAD",
     "ClassModel",
     "Dictionary",
-    "JUPADClassifier",
-    "JUPADImputer",
+    "JointClassifier",
     "JointDensity",
+    "JointImputer",
     "PairwiseMarginals",
     "Profile",
     "load",
@@ -37,8 +37,8 @@ _HOMES = {
     "ClassModel": "joint",
     "Dictionary": "dictionary",
     "JUPAD": "estimators",
-    "JUPADClassifier": "estimators",
-    "JUPADImputer": "estimators",
+    "JointClassifier": "estimators",
+    "JointImputer": "estimators",
     "JointDensity": "joint",
     "PairwiseMarginals": "marginals",
     "Profile": "marginals",

@@ -3,7 +3,7 @@
 >>> from jointwise import JUPAD
 >>> from jointwise.datasets import hybrid
 >>> law = hybrid(rng=0)
->>> model = JUPAD(8, polish=None, kinds={"x3": "categorical"}, random_state=0).fit(law.sample(1000, rng=1))
+>>> model = JUPAD(8, method="pairs", kinds={"x3": "categorical"}, random_state=0).fit(law.sample(1000, rng=1))
 >>> mean_absolute_log_ratio(model.score_samples, law.logpdf, law.sample(1000, rng=2)) < 0.5
 True
 >>> mass = total_mass(model.score_samples, covering_proposal(law), 20_000, rng=0)

@@ -1,4 +1,4 @@
-"""Classes told by the command are those of JUPADClassifier: from a model file, and from the table to learn from."""
+"""Classes told by the command are those of JointClassifier: from a model file, and from the table to learn from."""
 
 import csv
 import io
@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from tests.cli.cases import people, run, write_csv
+from tests.estimators.cases import make_classifier
 
 import jointwise
-from jointwise import ClassModel, JointDensity, JUPADClassifier
+from jointwise import ClassModel, JointDensity
 from jointwise.estimators import classifier
 from jointwise.tables.variables import is_missing
 
@@ -55,7 +56,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bands")
     table, test = written(folder / "train.csv", bands()), written(folder / "test.csv", bands(60, seed=1))
     run("fit", table, "--target", "kind", "-o", folder / "m.jw")
-    same = JUPADClassifier(random_state=0).fit(features(bands()), bands()["kind"])
+    same = make_classifier(random_state=0).fit(features(bands()), bands()["kind"])
     assert same.standardised_share_ > 0.2
     return table, folder / "m.jw", test, same
 

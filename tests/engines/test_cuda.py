@@ -86,7 +86,7 @@ def test_codes_that_do_not_fit_are_sent_block_by_block(monkeypatch):
 
 
 @card
-@pytest.mark.parametrize("settings", [{}, {"polish": None, "n_components": 3}])
+@pytest.mark.parametrize("settings", [{}, {"method": "pairs", "n_components": 3}])
 def test_a_whole_fit_on_the_card_is_that_of_the_cpu(settings):
     """Float32 sums change the steps a little; the density must be as good on fresh rows."""
     truth = laplacians(rng=0)

@@ -5,6 +5,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+from jointwise import JUPAD, JointClassifier, JointImputer
+
 # Few components and one start: most tests ask for manners, not for accuracy.
 QUICK = {"n_components": 2, "n_init": 1, "random_state": 0}
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
@@ -56,3 +58,13 @@ def same_model(a, b):
     return np.array_equal(left.weights, right.weights) and all(
         np.array_equal(p, q) for p, q in zip(left.coefficients, right.coefficients, strict=True)
     )
+
+
+def make_classifier(n_components="auto", *, standardise=True, **parameters):
+    """A classifier that holds a JUPAD with these parameters."""
+    return JointClassifier(JUPAD(n_components, **parameters), standardise=standardise)
+
+
+def make_imputer(n_components="auto", *, sample_posterior=False, random_state=None, **parameters):
+    """An imputer that holds a JUPAD with these parameters."""
+    return JointImputer(JUPAD(n_components, **parameters), sample_posterior=sample_posterior, random_state=random_state)

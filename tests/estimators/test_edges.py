@@ -8,7 +8,7 @@ from scipy import stats
 from tests.estimators.cases import QUICK
 
 from jointwise import JUPAD, Dictionary
-from jointwise.estimators import _base
+from jointwise.estimators import _columns
 
 N = 200
 
@@ -66,8 +66,8 @@ def test_fit_is_finite_and_samples_look_like_rows(name):
 
 @pytest.mark.filterwarnings("ignore::jointwise.exceptions.MisfitWarning")
 @pytest.mark.parametrize("name", TABLES)
-def test_the_paper_s_loss_is_finite_too(name):
-    model = JUPAD(n_components=1, loss="frobenius", max_iter=2000, random_state=0).fit(TABLES[name])
+def test_the_paper_s_method_is_finite_too(name):
+    model = JUPAD(n_components=1, method="paper", max_iter=2000, random_state=0).fit(TABLES[name])
     assert np.all(np.isfinite(model.score_samples(TABLES[name])))
 
 
@@ -129,12 +129,11 @@ def test_sixty_columns():
 
 
 def test_wide_tables_share_their_bins(monkeypatch):
-    seen = []
-    monkeypatch.setattr(JUPAD, "_fit_marginals", lambda self, marginals: seen.append(marginals))
-    monkeypatch.setattr(_base, "MOST_BINS_OF_ALL", 100)
+    monkeypatch.setattr(_columns, "MOST_BINS_OF_ALL", 100)
+    bins = []
     for n_columns, n_bins in ((20, 64), (10, 64), (10, 5), (99, 64)):
-        JUPAD(polish=None, n_bins=n_bins).fit(rng().normal(size=(100, n_columns)))
-    bins = [max(axis.n_bins for axis in marginals.axes) for marginals in seen]
+        model = JUPAD(1, method="pairs", n_bins=n_bins).fit(rng().normal(size=(100, n_columns)))
+        bins.append(max(axis.n_bins for axis in model.fit_.axes))
     assert bins == [5, 10, 5, 3]
 
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
-from tests.estimators.cases import QUICK
+from tests.estimators.cases import QUICK, make_classifier, make_imputer
 
-from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer
+from jointwise import JUPAD, Dictionary
 from jointwise.exceptions import InputError, JointwiseError, RankError, UnknownNameError
 
 X = np.random.default_rng(0).normal(size=(30, 3))
@@ -20,9 +20,8 @@ GAUSSIANS = Dictionary.grid("gaussian", -3, 3, n=5, scale=1)
     [
         ({"n_components": 0}, InputError, "`n_components` must be an integer of at least 1; got 0"),
         ({"n_components": "ten"}, InputError, "`n_components`.*'ten'"),
-        ({"polish": None, "loss": "hellinger"}, InputError, "`loss` must be one of 'kl', 'frobenius'; got 'hellinger'"),
-        ({"polish": None, "loss": None}, InputError, "`loss` must be one of"),
-        ({"polish": "em"}, InputError, "`polish` must be one of 'likelihood'; got 'em'"),
+        ({"method": "em"}, InputError, "`method` must be one of 'rows', 'pairs', 'paper'; got 'em'"),
+        ({"method": None}, InputError, "`method` must be one of"),
         ({"dictionaries": "gaussian"}, InputError, '"auto" or a mapping'),
         ({"dictionaries": None}, InputError, '"auto" or a mapping'),
         ({"dictionaries": {"x0": [1, 2]}}, InputError, r"dictionaries\['x0'\] must be a Dictionary, got list"),
@@ -39,14 +38,14 @@ GAUSSIANS = Dictionary.grid("gaussian", -3, 3, n=5, scale=1)
         ({"beta": -1.0}, InputError, '`beta` must be "auto" or a number of rows'),
         ({"beta": "strong"}, InputError, "`beta` must be a finite number"),
         ({"tol": "small"}, InputError, "`tol` must be a finite number"),
-        ({"polish": None, "learning_rates": (1, 1, 1)}, InputError, 'belong to loss="frobenius"'),
-        ({"polish": None, "loss": "frobenius", "learning_rates": (1, 1)}, InputError, "three numbers"),
-        ({"polish": None, "loss": "frobenius", "learning_rates": np.ones(2)}, InputError, "three numbers"),
-        ({"polish": None, "loss": "frobenius", "learning_rates": (-1, 1, 1)}, InputError, "positive"),
-        ({"polish": None, "loss": "frobenius", "n_components": 500}, RankError, "500 components are more than"),
+        ({"method": "pairs", "learning_rates": (1, 1, 1)}, InputError, 'belong to method="paper"'),
+        ({"method": "paper", "learning_rates": (1, 1)}, InputError, "three numbers"),
+        ({"method": "paper", "learning_rates": np.ones(2)}, InputError, "three numbers"),
+        ({"method": "paper", "learning_rates": (-1, 1, 1)}, InputError, "positive"),
+        ({"method": "paper", "n_components": 500}, RankError, "500 components are more than"),
     ],
 )
-@pytest.mark.parametrize("estimator", [JUPAD, JUPADClassifier, JUPADImputer])
+@pytest.mark.parametrize("estimator", [JUPAD, make_classifier, make_imputer])
 def test_wrong_parameters(estimator, parameters, error, message):
     with pytest.raises(error, match=message):
         estimator(**{"random_state": 0, **parameters}).fit(X, CLASSES)
@@ -80,7 +79,7 @@ def test_parameters_are_checked_before_any_work():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("estimator", [JUPAD, JUPADImputer])
+@pytest.mark.parametrize("estimator", [JUPAD, make_imputer])
 def test_wrong_tables(estimator, table, message):
     with pytest.raises(JointwiseError, match=message):
         estimator(**QUICK).fit(table)
@@ -97,7 +96,7 @@ def test_wrong_tables(estimator, table, message):
     ],
     ids=["zero", "negative", "nan", "short", "text"],
 )
-@pytest.mark.parametrize("estimator", [JUPAD, JUPADClassifier, JUPADImputer])
+@pytest.mark.parametrize("estimator", [JUPAD, make_classifier, make_imputer])
 def test_wrong_weights(estimator, weights, message):
     with pytest.raises(InputError, match=message):
         estimator(**QUICK).fit(X, CLASSES, sample_weight=weights)
@@ -109,9 +108,9 @@ def test_wrong_weights(estimator, weights, message):
         lambda: JUPAD().score_samples(X),
         lambda: JUPAD().score(X),
         lambda: JUPAD().sample(),
-        lambda: JUPADClassifier().predict(X),
-        lambda: JUPADClassifier().predict_proba(X),
-        lambda: JUPADImputer().transform(X),
+        lambda: make_classifier().predict(X),
+        lambda: make_classifier().predict_proba(X),
+        lambda: make_imputer().transform(X),
     ],
 )
 def test_use_before_fit(use):
@@ -122,12 +121,12 @@ def test_use_before_fit(use):
 def test_a_pair_never_observed_together_has_no_pairwise_fit():
     apart = {"x": [1.0, np.nan], "y": [np.nan, 1.0]}
     with pytest.raises(InputError, match=r"No row holds both values of \('x', 'y'\)"):
-        JUPAD(**QUICK, polish=None).fit(apart)
+        JUPAD(**QUICK, method="pairs").fit(apart)
     assert np.isfinite(JUPAD(**QUICK).fit(apart).score(apart))  # rows are enough for a likelihood
 
 
 def test_a_failed_fit_does_not_pass_for_a_fitted_one():
-    model = JUPAD(polish=None, loss="frobenius", n_components=500)
+    model = JUPAD(method="paper", n_components=500)
     with pytest.raises(RankError):
         model.fit(X)
     with pytest.raises(NotFittedError):

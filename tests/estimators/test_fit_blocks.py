@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.estimators.cases import QUICK
+from tests.estimators.cases import QUICK, make_classifier
 
-from jointwise import JUPAD, ClassModel, JUPADClassifier, load
+from jointwise import JUPAD, ClassModel, load
 from jointwise.estimators import classifier
 from jointwise.exceptions import InputError, UnknownNameError
 
@@ -25,7 +25,7 @@ def rows(table, chosen):
     return {name: column[chosen] for name, column in table.items()}
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_components": 2, "polish": None}])
+@pytest.mark.parametrize("settings", [{}, {"n_components": 2, "method": "pairs"}])
 def test_blocks_give_the_model_of_the_whole(settings):
     table = mixed(300)
     parts = [rows(table, np.arange(a, b)) for a, b in ((0, 7), (7, 200), (200, 300))]
@@ -56,8 +56,8 @@ def test_a_classifier_in_blocks_is_that_of_the_whole():
     table["number"] = np.where(np.isnan(table["number"]), 0.5, table["number"])
     table["sum"] = 2 * table["number"] + table["count"] + np.random.default_rng(1).normal(0, 0.3, 300)
     parts = [rows(table, np.arange(a, b)) for a, b in ((0, 7), (7, 200), (200, 300))]
-    whole = JUPADClassifier(random_state=0).fit({n: c for n, c in table.items() if n != "group"}, table["group"])
-    pieces = JUPADClassifier(random_state=0).fit_blocks(lambda: iter(parts), "group")
+    whole = make_classifier(random_state=0).fit({n: c for n, c in table.items() if n != "group"}, table["group"])
+    pieces = make_classifier(random_state=0).fit_blocks(lambda: iter(parts), "group")
     assert whole.standardised_share_ > 0
     assert pieces.target_name_ == "group"
     assert pieces.density_.names == ("number", "count", "sum", "group")
@@ -71,8 +71,8 @@ def test_a_classifier_of_too_many_cells_keeps_codes_only(monkeypatch):
     table = mixed(200)
     monkeypatch.setattr(classifier, "MOST_CELLS", 599)
     with pytest.warns(UserWarning, match="200 rows of 3 columns, more than 599 cells"):
-        large = JUPADClassifier(**QUICK).fit_blocks(lambda: [table], "group")
-    alone = JUPADClassifier(**QUICK, standardise=False).fit_blocks
+        large = make_classifier(**QUICK).fit_blocks(lambda: [table], "group")
+    alone = make_classifier(**QUICK, standardise=False).fit_blocks
     monkeypatch.setattr(classifier, "MOST_CELLS", 600)
     np.testing.assert_array_equal(large.predict_proba(table), alone(lambda: [table], "group").predict_proba(table))
 
@@ -89,25 +89,25 @@ def test_a_classifier_in_blocks_refuses(target, kinds, gap, words):
     table = mixed(30)
     table["group"][0] = None if gap else "a"
     with pytest.raises((InputError, UnknownNameError), match=words):
-        JUPADClassifier(kinds=kinds).fit_blocks(lambda: [table], target)
+        make_classifier(kinds=kinds).fit_blocks(lambda: [table], target)
 
 
 def test_a_class_of_its_own_kind_needs_other_columns():
     with pytest.raises(InputError, match="no column beside 'group'"):
-        JUPADClassifier().fit_blocks(lambda: [{"group": ["a", "b"]}], "group")
+        make_classifier().fit_blocks(lambda: [{"group": ["a", "b"]}], "group")
 
 
 def test_numbers_can_be_classes_and_other_kinds_are_kept():
     table = mixed(120)
-    model = JUPADClassifier(**QUICK, kinds={"number": "continuous"}).fit_blocks(lambda: [table], "count")
+    model = make_classifier(**QUICK, kinds={"number": "continuous"}).fit_blocks(lambda: [table], "count")
     assert model.classes_.dtype.kind == "i"
-    assert model.get_params()["kinds"] == {"number": "continuous"}
+    assert model.get_params()["estimator__kinds"] == {"number": "continuous"}
     assert model.density_.schema["count"].categories == tuple(np.unique(table["count"]).tolist())
 
 
 def test_what_a_classifier_knows_is_kept_in_a_file(tmp_path):
     table = mixed(100)
-    model = JUPADClassifier(**QUICK).fit_blocks(lambda: [table], "group")
+    model = make_classifier(**QUICK).fit_blocks(lambda: [table], "group")
     model.class_model_.save(tmp_path / "m.jw")
     np.testing.assert_array_equal(ClassModel.load(tmp_path / "m.jw").predict_proba(table), model.predict_proba(table))
     assert load(tmp_path / "m.jw").names == model.density_.names

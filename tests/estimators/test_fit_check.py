@@ -5,14 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.estimators.cases import mixed_columns, same_model
+from tests.estimators.cases import make_classifier, make_imputer, mixed_columns, same_model
 
 import jointwise
-from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer
+from jointwise import JUPAD, Dictionary
 from jointwise.datasets import hybrid
-from jointwise.estimators import _base
 from jointwise.exceptions import MisfitWarning
 from jointwise.fitting import check as held_out
+from jointwise.fitting import rows as fitting_rows
 
 SETTINGS = {"n_components": 3, "n_init": 2, "random_state": 0}
 
@@ -65,22 +65,22 @@ def test_a_number_that_repeats_and_is_not_modelled_is_named():
     assert model.check_.findings[0].rows == np.mean(gain == 0)
 
 
-@pytest.mark.parametrize("estimator", [JUPADClassifier, JUPADImputer])
+@pytest.mark.parametrize("estimator", [make_classifier, make_imputer])
 def test_every_estimator_checks(estimator):
     columns = dependent()
-    target = columns.pop("shade") if estimator is JUPADClassifier else None
+    target = columns.pop("shade") if estimator is make_classifier else None
     with pytest.warns(MisfitWarning) as caught:
         model = estimator(1, random_state=0).fit(
             columns | ({} if target is not None else {"shade": columns["colour"]}), target
         )
     assert len(caught) == 1
-    assert model.check_.is_far
+    assert model.estimator_.check_.is_far
 
 
 def test_small_tables_and_pairs_have_none():
     rows = hybrid(rng=0).sample(300, rng=1)
     assert JUPAD(**SETTINGS).fit(rows[:199]).check_ is None
-    model = JUPAD(**SETTINGS, polish=None).fit(rows)
+    model = JUPAD(**SETTINGS, method="pairs").fit(rows)
     assert model.check_ is None
     assert "check:" not in model.summary()
     assert model.density_.verdict == ""
@@ -92,7 +92,7 @@ def test_the_model_is_the_same_with_and_without(monkeypatch, learn):
     settings = SETTINGS | {"learn_dictionary": learn}
     checked = JUPAD(**settings).fit(columns)
     assert checked.check_ is not None
-    monkeypatch.setattr(_base, "held_out_check", lambda *_: None)
+    monkeypatch.setattr(fitting_rows, "held_out_check", lambda *_: None)
     plain = JUPAD(**settings).fit(columns)
     assert plain.check_ is None
     assert same_model(checked, plain)
@@ -136,7 +136,7 @@ def test_a_check_that_fails_leaves_the_fit(monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(_base, "held_out_check", broken)
+    monkeypatch.setattr(fitting_rows, "held_out_check", broken)
     with pytest.warns(RuntimeWarning, match="The check of the fit failed \\(ZeroDivisionError"):
         model = JUPAD(**SETTINGS).fit(dependent())
     assert model.check_ is None
@@ -148,7 +148,7 @@ def test_an_interrupt_of_the_check(monkeypatch, kept):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_base, "held_out_check", interrupted)
+    monkeypatch.setattr(fitting_rows, "held_out_check", interrupted)
     model = JUPAD(**SETTINGS, on_interrupt="keep" if kept else "raise")
     if not kept:
         with pytest.raises(KeyboardInterrupt):

@@ -1,13 +1,8 @@
-"""JUPADImputer(sample_posterior=True): draws instead of best guesses."""
-
-import inspect
+"""JointImputer(sample_posterior=True): draws instead of best guesses."""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from tests.estimators.cases import CONTAINERS, QUICK, mixed_columns, table
-
-from jointwise import JUPAD, JUPADImputer
+from tests.estimators.cases import CONTAINERS, QUICK, make_imputer, mixed_columns, table
 
 
 def gappy(n=200):
@@ -18,17 +13,17 @@ def gappy(n=200):
 
 def test_known_cells_stay_and_gaps_are_spread():
     X = gappy()
-    filled = JUPADImputer(**QUICK, sample_posterior=True).fit_transform(X)
+    filled = make_imputer(**QUICK, sample_posterior=True).fit_transform(X)
     known = ~np.isnan(X)
     np.testing.assert_array_equal(filled[known], X[known])
-    guesses = JUPADImputer(**QUICK).fit_transform(X)
+    guesses = make_imputer(**QUICK).fit_transform(X)
     assert filled[::2, 1].std() > 0.7 > guesses[::2, 1].std()
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_mixed_tables_are_drawn_with_their_categories(container):
     data = table(container, mixed_columns(gaps=True))
-    filled = JUPADImputer(**QUICK, sample_posterior=True).set_output(transform="pandas").fit_transform(data)
+    filled = make_imputer(**QUICK, sample_posterior=True).set_output(transform="pandas").fit_transform(data)
     assert not filled.isna().any(axis=None)
     assert set(filled.iloc[:, 2]) == {"cook", "nurse"}
     assert (filled.iloc[:, 1] == filled.iloc[:, 1].round()).all()
@@ -36,20 +31,9 @@ def test_mixed_tables_are_drawn_with_their_categories(container):
 
 def test_an_integer_seed_gives_the_same_draws_and_none_gives_others():
     X = gappy()
-    imputer = JUPADImputer(**QUICK, sample_posterior=True).fit(X)
+    imputer = make_imputer(**QUICK, sample_posterior=True).fit(X)
     np.testing.assert_array_equal(imputer.transform(X), imputer.transform(X))
     imputer.set_params(random_state=None)
     assert not np.array_equal(imputer.transform(X), imputer.transform(X))
     imputer.set_params(random_state=np.random.RandomState(0))
     assert not np.array_equal(imputer.transform(X), imputer.transform(X))
-
-
-def test_the_imputer_has_every_parameter_of_the_density_with_its_default():
-    shared, own = (inspect.signature(e).parameters for e in (JUPAD, JUPADImputer))
-    assert {name: p.default for name, p in own.items()} == {
-        **{name: p.default for name, p in shared.items()}, "sample_posterior": False,
-    }  # fmt: skip
-    values = {name: object() for name in own}
-    imputer = JUPADImputer(**values)
-    assert all(getattr(imputer, name) is value for name, value in values.items())
-    assert clone(JUPADImputer(sample_posterior=True)).sample_posterior is True

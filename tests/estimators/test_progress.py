@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from tests.estimators.cases import QUICK
+from tests.estimators.cases import QUICK, make_classifier, make_imputer
 
-from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer, _progress
+from jointwise import JUPAD, Dictionary, _progress
 from jointwise.solvers import PairwiseEM, RowsEM, Status
 from jointwise.solvers.pairs_alternating import AlternatingMirrorDescent
 
@@ -19,27 +19,28 @@ ATOMS = Dictionary.grid("gaussian", -3, 6, n=10, scale=1)
 METHODS = {
     # nothing is left to choose, so that the first steps taken are those of the fit itself
     "rows": ({"beta": 1.0, "dictionaries": {"x0": ATOMS, "x1": ATOMS}}, RowsEM),
-    "pairs": ({"polish": None}, PairwiseEM),
-    "paper": ({"polish": None, "loss": "frobenius"}, AlternatingMirrorDescent),
+    "pairs": ({"method": "pairs"}, PairwiseEM),
+    "paper": ({"method": "paper"}, AlternatingMirrorDescent),
 }
 
 
-@pytest.mark.parametrize("estimator", [JUPAD, JUPADClassifier, JUPADImputer])
+@pytest.mark.parametrize("estimator", [JUPAD, make_classifier, make_imputer])
 def test_fits_are_silent_unless_asked(estimator, capfd):
     estimator(**QUICK).fit(X, Y)
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("parameters", [{}, {"polish": None}])
-@pytest.mark.parametrize("estimator", [JUPAD, JUPADClassifier, JUPADImputer])
+@pytest.mark.parametrize("parameters", [{}, {"method": "pairs"}])
+@pytest.mark.parametrize("estimator", [JUPAD, make_classifier, make_imputer])
 def test_verbose_fits_write_to_stderr(estimator, parameters, capfd):
-    alone = {"standardise": False} if estimator is JUPADClassifier else {}  # no line on a second density after it
+    alone = {"standardise": False} if estimator is make_classifier else {}  # no line on a second density after it
     model = estimator(**QUICK, **parameters, **alone, verbose=True).fit(X, Y)
     out, err = capfd.readouterr()
-    name = estimator.__name__
     assert out == ""
-    assert err.startswith(f"{name}: choosing dictionaries and starts\n")
-    assert err.splitlines()[-1].startswith(f"{name}: step {model.n_iter_} of at most 500, objective ")
+    assert err.startswith("JUPAD: choosing dictionaries and starts\n")
+    assert err.splitlines()[-1].startswith(
+        f"JUPAD: step {getattr(model, 'estimator_', model).n_iter_} of at most 500, objective "
+    )
 
 
 def test_readings_of_a_table_that_is_not_in_memory_are_told(capfd):
@@ -136,10 +137,10 @@ def test_an_interrupt_is_raised_by_default(monkeypatch, method):
 
 
 def test_an_interrupted_choice_of_starts_runs_no_further_start(monkeypatch):
-    first = JUPAD(n_components=2, n_init=1, polish=None, random_state=0).fit(X)
+    first = JUPAD(n_components=2, n_init=1, method="pairs", random_state=0).fit(X)
     interrupted_after(monkeypatch, PairwiseEM, first.n_iter_ + 1)
     with pytest.warns(ConvergenceWarning, match="interrupted after 1 step"):
-        kept = JUPAD(n_components=2, n_init=5, polish=None, random_state=0, on_interrupt="keep").fit(X)
+        kept = JUPAD(n_components=2, n_init=5, method="pairs", random_state=0, on_interrupt="keep").fit(X)
     assert kept.score(X) == first.score(X)
     assert kept.stages_["likelihood"].status is Status.INTERRUPTED
 

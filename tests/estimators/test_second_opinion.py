@@ -1,4 +1,4 @@
-"""The second density of JUPADClassifier: its probabilities, its share, and when it is not asked."""
+"""The second density of JointClassifier: its probabilities, its share, and when it is not asked."""
 
 import pickle
 
@@ -10,11 +10,12 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
-from tests.estimators.cases import QUICK
+from tests.estimators.cases import QUICK, make_classifier
 
-from jointwise import Dictionary, JUPADClassifier, PairwiseMarginals, Profile
-from jointwise.estimators import _opinions, classifier
+from jointwise import Dictionary, PairwiseMarginals, Profile
+from jointwise.estimators import classifier
 from jointwise.exceptions import InputError
+from jointwise.fitting import classes
 from jointwise.joint.classes import pooled, standardised_probabilities
 from jointwise.joint.prediction import category_probabilities
 
@@ -35,12 +36,12 @@ def by_second(model, X):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return JUPADClassifier(random_state=0).fit(*bands())
+    return make_classifier(random_state=0).fit(*bands())
 
 
 def test_classes_of_correlated_columns_are_told_better(fitted):
     X, y = bands(2000, seed=1)
-    alone = JUPADClassifier(random_state=0, standardise=False).fit(*bands())
+    alone = make_classifier(random_state=0, standardise=False).fit(*bands())
     assert fitted.standardised_share_ > 0.5
     assert log_loss(y, fitted.predict_proba(X)) < 0.8 * log_loss(y, alone.predict_proba(X))
     assert alone.standardised_share_ == 0
@@ -87,9 +88,9 @@ def test_rows_far_from_all_others_still_have_probabilities(fitted):
 
 
 def test_it_is_not_asked_where_held_out_rows_gain_too_little(monkeypatch):
-    monkeypatch.setattr(_opinions, "LEAST_GAIN", 10.0)
+    monkeypatch.setattr(classes, "LEAST_GAIN", 10.0)
     X, y = bands()
-    model = JUPADClassifier(**QUICK).fit(X, y)
+    model = make_classifier(**QUICK).fit(X, y)
     assert model.standardised_share_ == 0
     expected = model.density_.predict_proba(model.target_name_, {"x0": X[:, 0], "x1": X[:, 1]})
     np.testing.assert_allclose(model.predict_proba(X), expected)
@@ -98,18 +99,18 @@ def test_it_is_not_asked_where_held_out_rows_gain_too_little(monkeypatch):
 def test_it_is_not_asked_of_columns_that_are_not_correlated():
     rng = np.random.default_rng(0)
     y = np.arange(1000) % 2
-    assert JUPADClassifier(**QUICK).fit(rng.normal(size=(1000, 2)) + 2 * y[:, None], y).standardised_share_ == 0
+    assert make_classifier(**QUICK).fit(rng.normal(size=(1000, 2)) + 2 * y[:, None], y).standardised_share_ == 0
 
 
-@pytest.mark.parametrize("parameters", [{"polish": None}, {"standardise": False}])
+@pytest.mark.parametrize("parameters", [{"method": "pairs"}, {"standardise": False}])
 def test_it_is_not_asked_where_it_is_not_wanted(parameters):
     X, y = bands()
-    assert JUPADClassifier(**QUICK, **parameters).fit(X, y).standardised_share_ == 0
+    assert make_classifier(**QUICK, **parameters).fit(X, y).standardised_share_ == 0
 
 
 def test_a_fit_from_counts_forgets_it():
     X, y = bands()
-    model = JUPADClassifier(random_state=0).fit(X, y)
+    model = make_classifier(random_state=0).fit(X, y)
     data = {"a": X[:, 0], "b": X[:, 1], "y": np.array(["no", "yes"], dtype=object)[y]}
     profile = Profile.of(data)
     schema = profile.schema()
@@ -120,14 +121,14 @@ def test_a_fit_from_counts_forgets_it():
 
 def test_many_classes_are_left_to_the_joint_density(monkeypatch):
     monkeypatch.setattr(classifier, "MOST_CLASSES", 1)
-    assert JUPADClassifier(**QUICK).fit(*bands()).standardised_share_ == 0
+    assert make_classifier(**QUICK).fit(*bands()).standardised_share_ == 0
 
 
 def test_mixed_tables_keep_their_other_columns():
     X, y = bands()
     rng = np.random.default_rng(1)
     table = {"a": X[:, 0], "b": X[:, 1], "job": np.where(rng.random(400) < 0.5, "cook", "nurse").astype(object)}
-    model = JUPADClassifier(n_components=3, random_state=0).fit(table, y)
+    model = make_classifier(n_components=3, random_state=0).fit(table, y)
     assert model.standardised_share_ > 0.3
     assert model.standardised_density_.names == ("mix 1", "mix 2", "job", "target")
     assert model.score(table, y) > 0.9
@@ -136,7 +137,7 @@ def test_mixed_tables_keep_their_other_columns():
 def test_a_given_dictionary_is_of_the_joint_density_alone():
     X, y = bands()
     given_one = {"x0": Dictionary.grid("gaussian", -8, 8, n=20, scale=1.0)}
-    model = JUPADClassifier(n_components=3, dictionaries=given_one, random_state=0).fit(X, y)
+    model = make_classifier(n_components=3, dictionaries=given_one, random_state=0).fit(X, y)
     assert model.density_.mixture.dictionaries[0].n_atoms == 20
     assert model.standardised_share_ > 0.3
 
@@ -145,7 +146,7 @@ def test_order_and_repetition_of_rows_have_no_effect(fitted):
     X, y = bands()
     rng = np.random.default_rng(2)
     shuffled = rng.permutation(len(X))
-    other = JUPADClassifier(random_state=0).fit(X[shuffled], y[shuffled])
+    other = make_classifier(random_state=0).fit(X[shuffled], y[shuffled])
     assert other.standardised_share_ == fitted.standardised_share_
     np.testing.assert_allclose(other.predict_proba(X), fitted.predict_proba(X), rtol=1e-9)
     weights = rng.integers(0, 3, len(X))
@@ -157,7 +158,7 @@ def test_order_and_repetition_of_rows_have_no_effect(fitted):
 
 def test_units_of_columns_have_next_to_no_effect(fitted):
     X, y = bands()
-    scaled = JUPADClassifier(random_state=0).fit(X * [1024.0, 0.25] + [2048.0, 0.0], y)
+    scaled = make_classifier(random_state=0).fit(X * [1024.0, 0.25] + [2048.0, 0.0], y)
     found = scaled.predict_proba(X * [1024.0, 0.25] + [2048.0, 0.0])
     assert np.abs(found - fitted.predict_proba(X)).max() < 0.05
 
@@ -172,11 +173,11 @@ def test_the_summary_tells_its_share(fitted):
 
 
 def test_a_verbose_fit_tells_of_it(capfd):
-    JUPADClassifier(**QUICK, verbose=True).fit(*bands())
+    make_classifier(**QUICK, verbose=True).fit(*bands())
     told = capfd.readouterr().err.splitlines()
-    second = told.index("JUPADClassifier: a second density, of columns as their class sees them, to tell classes by")
-    assert any(line.startswith("JUPADClassifier: step ") for line in told[:second])
-    assert any(line.startswith("JUPADClassifier: step ") for line in told[second:])
+    second = told.index("JointClassifier: a second density, of columns as their class sees them, to tell classes by")
+    assert any(line.startswith("JUPAD: step ") for line in told[:second])
+    assert any(line.startswith("JointClassifier: step ") for line in told[second:])
 
 
 def interrupt(*_):
@@ -184,31 +185,31 @@ def interrupt(*_):
 
 
 def test_an_interrupt_of_its_fit_keeps_the_joint_density_if_asked(monkeypatch):
-    monkeypatch.setattr(classifier, "held_out_share", interrupt)
+    monkeypatch.setattr(classes, "held_out_share", interrupt)
     with pytest.warns(ConvergenceWarning, match="told by it alone"):
-        model = JUPADClassifier(**QUICK, on_interrupt="keep").fit(*bands())
+        model = make_classifier(**QUICK, on_interrupt="keep").fit(*bands())
     assert model.standardised_share_ == 0
     assert model.score(*bands()) > 0.5
     with pytest.raises(KeyboardInterrupt):
-        JUPADClassifier(**QUICK).fit(*bands())
+        make_classifier(**QUICK).fit(*bands())
 
 
 def test_a_wrong_value_is_told():
     with pytest.raises(InputError, match="`standardise` must be True or False; got 'yes'"):
-        JUPADClassifier(standardise="yes").fit(*bands())
+        make_classifier(standardise="yes").fit(*bands())
 
 
 def test_of_many_rows_a_sample_finds_the_share(monkeypatch, fitted):
-    monkeypatch.setattr(_opinions, "SEARCH_ROWS", 150)
-    monkeypatch.setattr(_opinions, "CANONICAL_ROWS", 100)
-    model = JUPADClassifier(random_state=0).fit(*bands())
+    monkeypatch.setattr(classes, "SEARCH_ROWS", 150)
+    monkeypatch.setattr(classes, "CANONICAL_ROWS", 100)
+    model = make_classifier(random_state=0).fit(*bands())
     assert model.standardised_share_ > 0.3
     assert model.standardised_share_ != fitted.standardised_share_
 
 
 def test_folds_with_too_few_rows_have_no_say(monkeypatch):
-    monkeypatch.setattr(_opinions.ClassStandardisation, "of", once(_opinions.ClassStandardisation.of))
-    assert JUPADClassifier(**QUICK).fit(*bands()).standardised_share_ == 0
+    monkeypatch.setattr(classes.ClassStandardisation, "of", once(classes.ClassStandardisation.of))
+    assert make_classifier(**QUICK).fit(*bands()).standardised_share_ == 0
 
 
 def once(call):
@@ -231,11 +232,11 @@ def test_the_share_is_the_best_of_a_fine_grid(seed, n):
     rng = np.random.default_rng(seed)
     said, counts = rng.random((n, 2)) ** 2, rng.integers(1, 4, n).astype(float)
     grid = np.linspace(0.0005, 0.9995, 1000)
-    scores = [counts @ np.log(said @ [1 - s, s]) + _opinions.PRIOR_ROWS / 2 * np.log(s * (1 - s)) for s in grid]
+    scores = [counts @ np.log(said @ [1 - s, s]) + classes.PRIOR_ROWS / 2 * np.log(s * (1 - s)) for s in grid]
     best = grid[np.argmax(scores)]
     gain = np.average(np.log(said @ [1 - best, best]) - np.log(said[:, 0]), weights=counts)
-    share = _opinions._best_share(said, counts)
-    if gain > 2 * _opinions.LEAST_GAIN:
+    share = classes._best_share(said, counts)
+    if gain > 2 * classes.LEAST_GAIN:
         assert abs(counts @ np.log(said @ [1 - share, share]) - counts @ np.log(said @ [1 - best, best])) < 0.02 * n
         assert share == pytest.approx(best, abs=0.05)
     elif gain < 0:
@@ -246,11 +247,11 @@ def test_the_share_is_the_best_of_a_fine_grid(seed, n):
     ("said", "counts"), [(np.empty((0, 2)), np.empty(0)), (np.full((9, 2), 0.5), np.ones(9))], ids=["none", "equal"]
 )
 def test_without_evidence_there_is_no_share(said, counts):
-    assert _opinions._best_share(said, counts) == 0
+    assert classes._best_share(said, counts) == 0
 
 
 def test_probabilities_of_zero_do_no_harm():
-    assert 0 < _opinions._best_share(np.array([[0.0, 0.9]] * 5 + [[0.9, 0.0]] * 5), np.ones(10)) < 1
+    assert 0 < classes._best_share(np.array([[0.0, 0.9]] * 5 + [[0.9, 0.0]] * 5), np.ones(10)) < 1
 
 
 def test_where_the_second_says_nothing_the_first_stands():
@@ -270,5 +271,5 @@ def test_distinct_rows_are_those_of_a_plain_count(seed, n):
     for row, weight in zip(rows.tolist(), weights, strict=True):
         if weight:
             plain[str(row)] = plain.get(str(row), 0) + weight
-    found, added = _opinions._distinct(rows, weights)
+    found, added = classes._distinct(rows, weights)
     assert {str(row): weight for row, weight in zip(found.tolist(), added.tolist(), strict=True)} == plain

@@ -5,15 +5,16 @@ imported; it passes with it.
 """
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.estimators.cases import make_classifier, make_imputer
 
-from jointwise import JUPAD, JUPADClassifier, JUPADImputer
+from jointwise import JUPAD
 
 # Few components and starts: the checks ask for manners, not for accuracy, and run hundreds of fits.
 SMALL = {"n_components": 3, "n_init": 1, "max_iter": 300}
 
 
 ESTIMATORS = [
-    JUPAD(**SMALL), JUPADClassifier(**SMALL), JUPADImputer(**SMALL), JUPADImputer(**SMALL, sample_posterior=True),
+    JUPAD(**SMALL), make_classifier(**SMALL), make_imputer(**SMALL), make_imputer(**SMALL, sample_posterior=True),
 ]  # fmt: skip
 
 

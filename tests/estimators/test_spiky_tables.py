@@ -8,8 +8,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.estimators.cases import make_classifier, make_imputer
 
-from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer
+from jointwise import JUPAD, Dictionary
 from jointwise.exceptions import InputError, LeftOutWarning, MisfitWarning, UnknownNameError
 
 
@@ -80,7 +81,7 @@ def test_wrong_names_are_told(parameters, error, message):
 def test_an_imputer_hands_columns_that_were_left_out_through(make):
     X = make(rows())
     with pytest.warns(LeftOutWarning):
-        out = JUPADImputer(2, random_state=0).fit(X).transform(X)
+        out = make_imputer(2, random_state=0).fit(X).transform(X)
     assert type(out) is type(X)
     names = list(
         out.column_names if isinstance(out, pa.Table) else out.keys() if isinstance(out, dict) else out.columns
@@ -93,11 +94,11 @@ def test_an_imputer_hands_columns_that_were_left_out_through(make):
 def test_arrays_and_classes_do_without_left_out_columns():
     X = np.column_stack([np.arange(300), rows()["x"], rows()["y"]])
     with pytest.warns(LeftOutWarning, match="'x0'"):
-        classifier = JUPADClassifier(2, random_state=0).fit(X, X[:, 1] > 0)
-    assert classifier.left_out_ == ("x0",)
+        classifier = make_classifier(2, random_state=0).fit(X, X[:, 1] > 0)
+    assert classifier.estimator_.left_out_ == ("x0",)
     assert classifier.score(X, X[:, 1] > 0) > 0.9
     with pytest.warns(LeftOutWarning):
-        filled = JUPADImputer(2, random_state=0).fit(X).transform(X)
+        filled = make_imputer(2, random_state=0).fit(X).transform(X)
     np.testing.assert_array_equal(filled[:, 0], X[:, 0])
     assert not np.isnan(filled).any()
 

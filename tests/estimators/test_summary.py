@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
-from tests.estimators.cases import QUICK
+from tests.estimators.cases import QUICK, make_classifier, make_imputer
 
-from jointwise import JUPAD, Dictionary, JUPADClassifier, JUPADImputer, PairwiseMarginals, Profile
+from jointwise import JUPAD, Dictionary, PairwiseMarginals, Profile
 from jointwise.tables.variables import Schema
 
 FRAME = pd.DataFrame({
@@ -58,15 +58,15 @@ def test_a_chosen_prior_says_how():
     assert f"beta: {model.beta_:g} (by held-out likelihood)" in model.summary().splitlines()
 
 
-@pytest.mark.parametrize(("loss", "method"), [("kl", "likelihood of pairs"), ("frobenius", "squared error of pairs")])
-def test_summary_of_a_fit_from_pairs(loss, method):
-    model = JUPAD(**QUICK, loss=loss).fit(FRAME).fit_marginals(marginals())
+@pytest.mark.parametrize(("method", "words"), [("pairs", "likelihood of pairs"), ("paper", "squared error of pairs")])
+def test_summary_of_a_fit_from_pairs(method, words):
+    model = JUPAD(**QUICK, method=method).fit(FRAME).fit_marginals(marginals())
     text = model.summary()
-    assert f"\nfit: {method} of columns\ncomponents: 2 kept of 2 at the start\nsteps: " in text
+    assert f"\nfit: {words} of columns\ncomponents: 2 kept of 2 at the start\nsteps: " in text
     assert "beta" not in text
     assert "gain" not in text
     assert not hasattr(model, "beta_")
-    assert text == JUPAD(**QUICK, loss=loss, polish=None, n_bins=32).fit(FRAME).summary()
+    assert text == JUPAD(**QUICK, method=method, n_bins=32).fit(FRAME).summary()
 
 
 def test_summary_tells_independence():
@@ -114,9 +114,9 @@ def test_summary_of_one_column():
 
 
 def test_every_estimator_has_one(capfd):
-    classifier = JUPADClassifier(**QUICK).fit(FRAME[["size"]], FRAME["colour"])
+    classifier = make_classifier(**QUICK).fit(FRAME[["size"]], FRAME["colour"])
     assert classifier.summary().splitlines()[-1].startswith("colour  categorical  2 categories")
-    assert JUPADImputer(**QUICK).fit(FRAME).summary().startswith("JUPADImputer: joint density of 4 columns\n")
+    assert make_imputer(**QUICK).fit(FRAME).summary().startswith("JointImputer, by JUPAD: joint density of 4 columns\n")
     assert capfd.readouterr() == ("", "")
 
 

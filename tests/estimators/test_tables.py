@@ -6,12 +6,21 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from tests.estimators.cases import CONTAINERS, FRAMES, QUICK, library, mixed_columns, table
+from tests.estimators.cases import (
+    CONTAINERS,
+    FRAMES,
+    QUICK,
+    library,
+    make_classifier,
+    make_imputer,
+    mixed_columns,
+    table,
+)
 
-from jointwise import JUPAD, JUPADClassifier, JUPADImputer
+from jointwise import JUPAD
 from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
 
-ESTIMATORS = (JUPAD, JUPADClassifier, JUPADImputer)
+ESTIMATORS = (JUPAD, make_classifier, make_imputer)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +103,7 @@ def test_tags(estimator):
     assert tags.input_tags.categorical
     assert tags.input_tags.string
     assert not tags.input_tags.sparse
-    kind = {JUPAD: "density_estimator", JUPADClassifier: "classifier", JUPADImputer: None}[estimator]
+    kind = {JUPAD: "density_estimator", make_classifier: "classifier", make_imputer: None}[estimator]
     assert tags.estimator_type == kind
 
 
@@ -124,10 +133,10 @@ def test_classifier_and_imputer_warn_alike():
     strange = {name: column[:2].copy() for name, column in columns.items()}
     strange["job"][:] = "astronaut"
     with pytest.warns(UnseenCategoryWarning, match="'job': 'astronaut'"):
-        probabilities = JUPADClassifier(**QUICK).fit(columns, classes).predict_proba(strange)
+        probabilities = make_classifier(**QUICK).fit(columns, classes).predict_proba(strange)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     with pytest.warns(UnseenCategoryWarning, match="'job': 'astronaut'"):
-        filled = JUPADImputer(**QUICK).fit(columns).transform(strange)
+        filled = make_imputer(**QUICK).fit(columns).transform(strange)
     assert set(filled["job"]) <= {"cook", "nurse"}
 
 

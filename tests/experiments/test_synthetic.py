@@ -48,7 +48,7 @@ def test_the_methods_are_those_of_the_paper_and_the_default():
     law = LAWS["hybrid"](0)
     made = {name: recipe(law, 1).get_params() for name, recipe in ESTIMATORS.items()}
     assert set(made) == {INDEPENDENCE, PAPER, CONTROL, DEFAULT, CPD}
-    published = {"n_components": 8, "loss": "frobenius", "polish": None, "dictionaries": "auto"}
+    published = {"n_components": 8, "method": "paper", "dictionaries": "auto"}
     assert {key: made[PAPER][key] for key in published} == published
     assert made[CONTROL].pop("dictionaries") == dict(zip(law.names[:3], law.mixture.dictionaries[:3], strict=True))
     assert made[CONTROL].items() <= made[PAPER].items()

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.fitting.cases import fit_models
 
 from jointwise import Dictionary, Profile
 from jointwise.axes import BinnedAxis
 from jointwise.datasets import gaussians
 from jointwise.families import Gaussian, Laplace, StudentT
 from jointwise.fitting.atoms import HOLD_ROWS, Learned, learn_atoms, moved
-from jointwise.fitting.rows import LikelihoodSettings, fit_likelihood, likelihood_problem
+from jointwise.fitting.problem import rows_problem
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import RowsEM, solve, start_around
 
@@ -54,7 +55,7 @@ def fitted(n=2000, beta=4.0):
     schema = profile.schema()
     rows = CodedRows.of(X, schema, profile.axes(schema, 64))
     atoms = (Dictionary.grid("gaussian", -6, 6, n=5, scale=3.0),) * 6
-    problem = likelihood_problem(rows, atoms, beta)
+    problem = rows_problem(rows, atoms, beta)
     start = start_around(problem.margins, 6, np.random.default_rng(0))
     return rows, Learned(atoms, problem, solve(RowsEM(start), problem, max_steps=20).value)
 
@@ -83,9 +84,6 @@ def test_coarse_atoms_gain_on_fresh_rows():
     law = gaussians(0)
     rows, before = fitted(3000)
     fresh = law.sample(2000, rng=2)
-    fits = [
-        fit_likelihood(rows, [before.dictionaries], LikelihoodSettings(6, 4.0, learn_dictionary=learn), rng).density
-        for learn, rng in ((False, np.random.default_rng(0)), (True, np.random.default_rng(0)))
-    ]
+    fits = [fit_models(rows, [before.dictionaries], 6, 4.0, learn_dictionary=learn).density for learn in (False, True)]
     gain = fits[1].logpdf(fresh) - fits[0].logpdf(fresh)
     assert gain.mean() > 5 * gain.std() / np.sqrt(len(gain))

@@ -14,19 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from tests.estimators.cases import make_classifier, make_imputer
 
 from jointwise import (
     JUPAD,
     Dictionary,
-    JUPADClassifier,
-    JUPADImputer,
     PairwiseMarginals,
     Profile,
 )
 from jointwise.engines import ReferenceEngine
 from jointwise.exceptions import FileFormatError, InputError, StorageError
-from jointwise.fitting import checkpoint
-from jointwise.fitting import rows as fitting_rows
+from jointwise.fitting import checkpoint, starts
 from jointwise.fitting.checkpoint import FORM, Checkpoint
 from jointwise.joint.serialization import write
 
@@ -49,13 +47,13 @@ def rows(n=90, seed=0):
 
 def numbers(model):
     """All that a fit leaves, in plain form."""
-    mixture = model.density_.mixture
+    mixture, stages = model.density_.mixture, getattr(model, "estimator_", model).stages_
     return json.dumps(
         [
             mixture.weights.tolist(),
             [b.tolist() for b in mixture.coefficients],
             [d.to_dict() for d in mixture.dictionaries],
-            [[k, v.value.weights.tolist(), v.history.tolist(), v.message] for k, v in model.stages_.items()],
+            [[k, v.value.weights.tolist(), v.history.tolist(), v.message] for k, v in stages.items()],
             model.summary(),
         ],
         default=lambda array: array.tolist(),
@@ -152,8 +150,8 @@ def test_a_fit_stopped_anywhere_goes_on_from_the_last_write_to_the_same_model(wa
 
 def test_a_fit_stopped_on_a_part_of_many_rows_goes_on_from_there(watch, tmp_path, monkeypatch):
     """The part is drawn again as it was, and only the passes since the last write are repeated."""
-    monkeypatch.setattr(fitting_rows, "PART_ROWS", 10)
-    monkeypatch.setattr(fitting_rows, "PART_GROWTH", 3)
+    monkeypatch.setattr(starts, "PART_ROWS", 10)
+    monkeypatch.setattr(starts, "PART_GROWTH", 3)
     settings = {"n_components": 2, "n_models": 2, "beta": 1.0, "random_state": 0, "learn_dictionary": False}
     model = JUPAD(**settings).fit(rows())
     path = tmp_path / "fit.checkpoint"
@@ -194,7 +192,7 @@ def test_with_seldom_writes_only_stages_are_written_and_no_more_is_repeated(watc
     assert numbers(again) == whole
 
 
-@pytest.mark.parametrize("estimator", [JUPAD, JUPADClassifier, JUPADImputer])
+@pytest.mark.parametrize("estimator", [JUPAD, make_classifier, make_imputer])
 @pytest.mark.parametrize("kind", ["array", "blocks"])
 def test_every_estimator_and_every_kind_of_table_goes_on(watch, estimator, kind, tmp_path):
     path = tmp_path / "fit.checkpoint"
@@ -543,13 +541,13 @@ def test_a_disk_that_fills_up_is_told_and_leaves_the_last_file(watch, tmp_path, 
     assert numbers(JUPAD(**PLAIN, checkpoint=path).fit(rows())) == expected
 
 
-@pytest.mark.parametrize("polish", [None, "likelihood"])
-def test_fits_from_pairs_need_none(polish, tmp_path):
-    model = JUPAD(2, polish=polish, random_state=0, checkpoint=tmp_path / "missing" / "fit")
+@pytest.mark.parametrize("method", ["rows", "pairs"])
+def test_fits_from_pairs_need_none(method, tmp_path):
+    model = JUPAD(2, method=method, random_state=0, checkpoint=tmp_path / "missing" / "fit")
     profile = Profile.of(rows())
     schema = profile.schema()
     marginals = PairwiseMarginals.of(rows(), schema, profile.axes(schema, 16))
-    model.fit(rows()) if polish is None else model.fit_marginals(marginals)
+    model.fit(rows()) if method == "pairs" else model.fit_marginals(marginals)
     assert not list(tmp_path.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""From pair counts to a density: both losses against laws whose pair masses are known exactly."""
+"""From pair counts to a density: both methods against laws whose pair masses are known exactly."""
 
 import itertools
 
@@ -8,14 +8,15 @@ import pytest
 from jointwise.axes import BinnedAxis, DiscreteAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, RankError
-from jointwise.fitting.pairs import PairwiseSettings, fit_pairwise, pairwise_problem
+from jointwise.fitting import Options, fit_pairs
+from jointwise.fitting.problem import pairwise_problem
 from jointwise.marginals import PairwiseMarginals
 from jointwise.solvers import Factors, Status, simplex_weights
 from jointwise.tables.variables import Schema, Variable
 
 SIZES = (4, 3, 5)
 WEIGHTS = np.array([0.3, 0.7])
-LOSSES = ("kl", "frobenius")
+METHODS = ("pairs", "paper")
 
 
 def simplex(rng, *shape):
@@ -79,14 +80,19 @@ def rng():
 
 
 def settings(n_components=2, **changes):
-    return PairwiseSettings(n_components, **{"tol": 1e-9, "max_iter": 5000, **changes})
+    return {"n_components": n_components, "method": "pairs", "tol": 1e-9, "max_iter": 5000, **changes}
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+def fit_pairwise(marginals, dictionaries, settings, rng):
+    given = {v.name: d for v, d in zip(marginals.schema, dictionaries, strict=True) if v.categories is None}
+    return fit_pairs(marginals, Options(dictionaries=given, **settings), rng)
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", CASES)
-def test_recovers_a_low_rank_law_from_exact_pair_masses(case, loss):
+def test_recovers_a_low_rank_law_from_exact_pair_masses(case, method):
     marginals, dictionaries, _ = CASES[case]()
-    fit = fit_pairwise(marginals, dictionaries, settings(loss=loss, tol=1e-7 if loss == "kl" else 1e-4), rng())
+    fit = fit_pairwise(marginals, dictionaries, settings(method=method, tol=1e-7 if method == "pairs" else 1e-4), rng())
     for j, k in itertools.combinations(range(3), 2):
         found = pair_masses(fit.density, marginals.axes, j, k)
         np.testing.assert_allclose(found, marginals.pair(j, k) / 1000, atol=1e-3)
@@ -105,10 +111,10 @@ def test_recovers_the_whole_joint_not_only_its_pairs():
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_density_is_what_the_last_stage_found(loss):
+@pytest.mark.parametrize("method", METHODS)
+def test_density_is_what_the_last_stage_found(method):
     marginals, dictionaries, _ = continuous_case()
-    fit = fit_pairwise(marginals, dictionaries, settings(loss=loss, tol=1e-4), rng())
+    fit = fit_pairwise(marginals, dictionaries, settings(method=method, tol=1e-4), rng())
     factors = list(fit.stages.values())[-1].value
     np.testing.assert_allclose(fit.density.mixture.weights, factors.weights, rtol=1e-9, atol=1e-12)
     for found, given in zip(fit.density.mixture.coefficients, factors.coefficients, strict=True):
@@ -116,10 +122,10 @@ def test_density_is_what_the_last_stage_found(loss):
     assert fit.density.schema == marginals.schema
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_total_mass_is_one(loss):
+@pytest.mark.parametrize("method", METHODS)
+def test_total_mass_is_one(method):
     marginals, dictionaries, _ = continuous_case(2)
-    density = fit_pairwise(marginals, dictionaries, settings(loss=loss, tol=1e-4), rng()).density
+    density = fit_pairwise(marginals, dictionaries, settings(method=method, tol=1e-4), rng()).density
     assert density.probability({"x0": (None, None)}) == pytest.approx(1, abs=1e-12)
     step = 0.05
     grid = np.arange(-9, 9, step)
@@ -150,11 +156,11 @@ def test_one_variable_is_the_best_mixture_of_its_atoms():
     assert fit.stages == {}
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_objectives_never_rise_and_stages_say_how_they_went(loss):
+@pytest.mark.parametrize("method", METHODS)
+def test_objectives_never_rise_and_stages_say_how_they_went(method):
     marginals, dictionaries, _ = continuous_case()
-    stages = fit_pairwise(marginals, dictionaries, settings(loss=loss, tol=1e-6), rng()).stages
-    assert list(stages) == (["likelihood"] if loss == "kl" else ["pairs", "projections", "refinement"])
+    stages = fit_pairwise(marginals, dictionaries, settings(method=method, tol=1e-6), rng()).stages
+    assert list(stages) == (["likelihood"] if method == "pairs" else ["pairs", "projections", "refinement"])
     for stage in stages.values():
         scale = 1e-9 * abs(stage.history[0])
         assert np.all(np.diff(stage.history) <= scale)
@@ -191,7 +197,7 @@ def test_given_rates_run():
     fit = fit_pairwise(
         marginals,
         dictionaries,
-        settings(loss="frobenius", learning_rates=(1.0, 1.0, 0.1), tol=1e-5, max_iter=300),
+        settings(method="paper", learning_rates=(1.0, 1.0, 0.1), tol=1e-5, max_iter=300),
         rng(),
     )
     assert fit.stages["refinement"].history[-1] < fit.stages["refinement"].history[0]
@@ -202,7 +208,7 @@ def test_rates_too_large_are_recorded_as_a_rise_with_advice():
     fit = fit_pairwise(
         marginals,
         dictionaries,
-        settings(loss="frobenius", learning_rates=(1e4, 1e4, 1e4), max_iter=30),
+        settings(method="paper", learning_rates=(1e4, 1e4, 1e4), max_iter=30),
         rng(),
     )
     rose = [stage for stage in fit.stages.values() if np.any(np.diff(stage.history) > 1e-9 * stage.history[0])]
@@ -230,8 +236,8 @@ def test_a_pair_never_seen_together_is_named():
 
 def test_rank_beyond_every_split_is_refused_with_the_way_out():
     marginals, dictionaries, _ = categorical_case()
-    with pytest.raises(RankError, match=r'hold at most 5.*loss="kl"'):
-        fit_pairwise(marginals, dictionaries, settings(6, loss="frobenius"), rng())
+    with pytest.raises(RankError, match=r'hold at most 5.*method="pairs"'):
+        fit_pairwise(marginals, dictionaries, settings(6, method="paper"), rng())
     assert fit_pairwise(marginals, dictionaries, settings(6), rng()).density.n_components == 6
 
 
@@ -241,19 +247,19 @@ def test_rank_beyond_every_split_is_refused_with_the_way_out():
         ({"n_components": 0}, "`n_components` must be an integer of at least 1; got 0"),
         ({"n_components": 2.5}, "`n_components`"),
         ({"n_components": True}, "`n_components`"),
-        ({"loss": "l2"}, "`loss` must be one of 'kl', 'frobenius'; got 'l2'"),
+        ({"method": "l2"}, "`method` must be one of 'rows', 'pairs', 'paper'; got 'l2'"),
         ({"n_init": 0}, "`n_init`"),
         ({"max_iter": 0}, "`max_iter`"),
         ({"tol": -1.0}, "`tol` must not be negative"),
         ({"tol": float("nan")}, "`tol` must be a finite number"),
-        ({"learning_rates": (1, 1, 1)}, 'belong to loss="frobenius"'),
-        ({"loss": "frobenius", "learning_rates": (1, 1)}, "three numbers"),
-        ({"loss": "frobenius", "learning_rates": "abc"}, "three numbers"),
-        ({"loss": "frobenius", "learning_rates": 0.1}, "three numbers"),
-        ({"loss": "frobenius", "learning_rates": (1, 0, 1)}, "positive"),
-        ({"loss": "frobenius", "learning_rates": (1, "a", 1)}, "finite number"),
+        ({"learning_rates": (1, 1, 1)}, 'belong to method="paper"'),
+        ({"method": "paper", "learning_rates": (1, 1)}, "three numbers"),
+        ({"method": "paper", "learning_rates": "abc"}, "three numbers"),
+        ({"method": "paper", "learning_rates": 0.1}, "three numbers"),
+        ({"method": "paper", "learning_rates": (1, 0, 1)}, "positive"),
+        ({"method": "paper", "learning_rates": (1, "a", 1)}, "finite number"),
     ],
 )
 def test_wrong_settings_get_a_sentence(wrong, message):
     with pytest.raises(InputError, match=message):
-        PairwiseSettings(**{"n_components": 2, **wrong})
+        Options(**{"n_components": 2, **wrong})

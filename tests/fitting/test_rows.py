@@ -4,20 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.fitting.cases import fit_models
 
 from jointwise import JUPAD, Dictionary, Profile
 from jointwise.datasets import hybrid
 from jointwise.exceptions import InputError
+from jointwise.fitting import Options, starts
 from jointwise.fitting import rows as fitting_rows
-from jointwise.fitting.average import average
-from jointwise.fitting.rows import (
-    LikelihoodSettings,
-    fit_likelihood,
-    likelihood_problem,
-    smoothing_rows,
-    spread_positions,
-    tidied,
-)
+from jointwise.fitting.average import average, tidied
+from jointwise.fitting.problem import rows_problem, smoothing_rows
+from jointwise.fitting.starts import spread_positions
 from jointwise.joint.product import ProductMixture
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Factors, Status, simplex_weights
@@ -39,8 +35,8 @@ def binary(n=4000, seed=0):
 COINS = [Dictionary.categories(2)] * 5
 
 
-def test_generous_ranks_shrink_to_what_the_rows_show():
-    fit = fit_likelihood(coded(binary()), [COINS], LikelihoodSettings(8, 10.0), np.random.default_rng(0))
+def test_generous_numbers_of_components_shrink_to_what_the_rows_show():
+    fit = fit_models(coded(binary()), [COINS], 8, 10.0)
     density = fit.density
     # P(all yes) = 0.4 * 0.85^5 + 0.6 * 0.15^5; four standard errors of a share of 4,000 rows
     expected = 0.4 * 0.85**5 + 0.6 * 0.15**5
@@ -54,13 +50,13 @@ def test_xor_is_seen_by_rows_though_not_by_pairs():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 2000)) < 0.5
     rows = coded({"a": a, "b": b, "c": a ^ b})
-    density = fit_likelihood(rows, [[Dictionary.categories(2)] * 3], LikelihoodSettings(8, 0.1), rng).density
+    density = fit_models(rows, [[Dictionary.categories(2)] * 3], 8, 0.1, rng=rng).density
     assert density.condition({"a": True, "b": True}).probability({"c": False}) > 0.9
 
 
 def test_tidying_changes_no_density():
     rows = coded(binary(500))
-    problem = likelihood_problem(rows, COINS, 1.0)
+    problem = rows_problem(rows, COINS, 1.0)
     b = np.array([[0.2, 0.2, 0.7, 0.5], [0.8, 0.8, 0.3, 0.5]])
     factors = Factors(np.array([0.3, 0.2, 0.5 - 1e-9, 1e-9]), (b,) * 5)
     tidy = tidied(factors, problem)
@@ -72,7 +68,7 @@ def test_tidying_changes_no_density():
 def test_one_variable_is_its_own_fit():
     rows = coded({"x": np.random.default_rng(0).normal(size=200)})
     dictionary = Dictionary.grid("gaussian", -3, 3, n=9, scale=0.7)
-    fit = fit_likelihood(rows, [[dictionary]], LikelihoodSettings(), np.random.default_rng(0))
+    fit = fit_models(rows, [[dictionary]])
     prior = smoothing_rows(200)
     expected = simplex_weights(dictionary.masses(rows.axes[0]), rows.marginal(0), prior=prior)
     np.testing.assert_allclose(fit.density.mixture.coefficients[0][:, 0], expected)
@@ -90,7 +86,7 @@ def test_gaps_at_random_cost_little():
     for table in (X, holes):
         rows = coded(table, kinds=kinds)
         dictionaries = [Dictionary.grid("gaussian", -8, 8, n=17, scale=1.2)] * 3 + [Dictionary.categories(10)]
-        fit = fit_likelihood(rows, [dictionaries], LikelihoodSettings(12, 10.0), np.random.default_rng(0))
+        fit = fit_models(rows, [dictionaries], 12, 10.0)
         scores.append(fit.density.logpdf(fresh).mean())
     assert scores[1] > scores[0] - 0.05
 
@@ -106,7 +102,7 @@ def test_canonical_rows_add_up():
 def test_no_rows_is_a_sentence():
     rows = coded(binary(10)).take(np.array([], dtype=int))
     with pytest.raises(InputError, match="no rows"):
-        fit_likelihood(rows, [COINS], LikelihoodSettings(), np.random.default_rng(0))
+        fit_models(rows, [COINS])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +111,7 @@ def test_no_rows_is_a_sentence():
 )
 def test_wrong_settings_are_told(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
-        LikelihoodSettings(**wrong)
+        Options(**wrong)
 
 
 def test_the_average_is_the_mean_of_the_densities():
@@ -138,7 +134,7 @@ def test_the_average_of_independences_is_independence():
     rng = np.random.default_rng(0)
     X = {"a": rng.normal(size=300), "b": rng.normal(size=300)}
     grids = [Dictionary.grid("gaussian", -3, 3, n=n, scale=1.0) for n in (7, 9)]
-    fit = fit_likelihood(coded(X), [(g, g) for g in grids], LikelihoodSettings(1), rng)
+    fit = fit_models(coded(X), [(g, g) for g in grids], 1, rng=rng)
     assert fit.density.n_components == 1
     assert fit.gain == pytest.approx(0.0, abs=1e-9)
     assert not fit.stages
@@ -146,7 +142,7 @@ def test_the_average_of_independences_is_independence():
 
 def test_models_share_the_starts_and_each_has_its_stage():
     grids = [Dictionary.categories(2)] * 5, [Dictionary.categories(2)] * 5
-    fit = fit_likelihood(coded(binary(400)), grids, LikelihoodSettings(3, 1.0, n_init=3), np.random.default_rng(0))
+    fit = fit_models(coded(binary(400)), grids, 3, 1.0, n_init=3)
     assert list(fit.stages) == ["likelihood 1", "likelihood 2"]
     assert fit.final == tuple(fit.stages.values())
 
@@ -163,11 +159,11 @@ def interrupted_fit(monkeypatch, where, nth, keep=True):
 
     monkeypatch.setattr(fitting_rows, where, interrupt)
     grids = [[Dictionary.categories(2)] * 5 for _ in range(4)]
-    settings = LikelihoodSettings(3, 1.0, learn_dictionary=where == "learn_atoms", keep_on_interrupt=keep)
-    return fit_likelihood(coded(binary(400)), grids, settings, np.random.default_rng(0))
+    learn = where == "learn_atoms"
+    return fit_models(coded(binary(400)), grids, 3, 1.0, learn_dictionary=learn, keep_on_interrupt=keep)
 
 
-@pytest.mark.parametrize(("where", "kept"), [("best_start", 2), ("learn_atoms", 3)])
+@pytest.mark.parametrize(("where", "kept"), [("first_point", 2), ("learn_atoms", 3)])
 def test_an_interrupt_between_runs_keeps_the_models_fitted_by_then(monkeypatch, where, kept):
     fit = interrupted_fit(monkeypatch, where, 3)
     assert [stage.status for stage in fit.final] == [Status.CONVERGED] * (kept - 1) + [Status.INTERRUPTED]
@@ -177,9 +173,9 @@ def test_an_interrupt_between_runs_keeps_the_models_fitted_by_then(monkeypatch, 
 
 def test_an_interrupt_is_raised_where_it_is_not_to_be_kept_or_nothing_is_there(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
-        interrupted_fit(monkeypatch, "best_start", 3, keep=False)
+        interrupted_fit(monkeypatch, "first_point", 3, keep=False)
     with pytest.raises(KeyboardInterrupt):
-        interrupted_fit(monkeypatch, "best_start", 1)
+        interrupted_fit(monkeypatch, "first_point", 1)
 
 
 def test_many_rows_are_met_in_growing_parts_first(monkeypatch):
@@ -187,11 +183,9 @@ def test_many_rows_are_met_in_growing_parts_first(monkeypatch):
     rows, fresh = hybrid(0).sample(30_000, rng=1), hybrid(0).sample(20_000, rng=2)
     whole = JUPAD(4, random_state=0, learn_dictionary=False).fit(rows).score(fresh)
     sizes = []
-    monkeypatch.setattr(fitting_rows, "PART_ROWS", 2_000)
-    monkeypatch.setattr(fitting_rows, "PART_GROWTH", 4)
-    monkeypatch.setattr(
-        fitting_rows, "spread_positions", lambda n, k, rng: sizes.append(k) or spread_positions(n, k, rng)
-    )
+    monkeypatch.setattr(starts, "PART_ROWS", 2_000)
+    monkeypatch.setattr(starts, "PART_GROWTH", 4)
+    monkeypatch.setattr(starts, "spread_positions", lambda n, k, rng: sizes.append(k) or spread_positions(n, k, rng))
     in_parts = JUPAD(4, random_state=0, learn_dictionary=False).fit(rows).score(fresh)
     assert sizes == [2_000, 8_000]
     assert in_parts == pytest.approx(whole, abs=0.02)

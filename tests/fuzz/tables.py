@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.estimators.cases import make_classifier, make_imputer
 from tests.fuzz import laws, nasty
 from tests.fuzz.case import Case, law, refused
 
-from jointwise import JUPAD, JUPADClassifier, JUPADImputer
+from jointwise import JUPAD
 
 SIZES = (0, 1, 2, 3, 5, 12, 40, 40, 40)
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
@@ -224,7 +225,7 @@ def run(case: Case) -> None:
 def _options(rng: Random, names: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {"n_components": rng.choice((1, 2, 3))}
     if rng.random() < 0.3:
-        options["polish"] = None
+        options["method"] = "pairs"
     if rng.random() < 0.3:
         kinds = ("continuous", "integer", "categorical", "ordinal")
         options["kinds"] = {name: rng.choice(kinds) for name in names if rng.random() < 0.5}
@@ -233,7 +234,7 @@ def _options(rng: Random, names: list[str]) -> dict[str, Any]:
 
 def _classify(case: Case, frame: Any, n: int) -> None:
     y = [case.rng.choice(("u", "v")) for _ in range(n)]
-    gone, model = refused(JUPADClassifier(2, **QUICK).fit, frame, y)
+    gone, model = refused(make_classifier(2, **QUICK).fit, frame, y)
     if gone:
         return
     gone, p = refused(model.predict_proba, frame)
@@ -242,6 +243,6 @@ def _classify(case: Case, frame: Any, n: int) -> None:
 
 
 def _impute(frame: Any) -> None:
-    gone, model = refused(JUPADImputer(2, **QUICK).fit, frame)
+    gone, model = refused(make_imputer(2, **QUICK).fit, frame)
     if not gone:
         refused(model.transform, frame)

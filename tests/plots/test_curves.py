@@ -11,7 +11,7 @@ from jointwise.plots import plot_convergence, plot_distances
 ROWS = {name: column for name, column in mixed().sample(200, rng=0).items() if name in {"height", "tree", "count"}}
 
 
-@pytest.mark.parametrize("options", [{"polish": None, "loss": "frobenius"}, {"polish": None}, {"n_models": 2}])
+@pytest.mark.parametrize("options", [{"method": "paper"}, {"method": "pairs"}, {"n_models": 2}])
 def test_every_stage_is_a_line(options):
     model = JUPAD(2, random_state=0, **options).fit(ROWS)
     ax = plot_convergence(model)

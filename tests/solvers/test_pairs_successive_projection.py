@@ -129,7 +129,7 @@ def test_pairs_never_observed_are_taken_as_independent():
 
 def test_rank_error_says_what_is_possible():
     problem = noisy_problem(np.random.default_rng(7), sizes=(4, 3, 5))
-    with pytest.raises(RankError, match=r"7 components .* 4, 3, 5 atoms hold at most 5\..* loss=\"kl\""):
+    with pytest.raises(RankError, match=r"7 components .* 4, 3, 5 atoms hold at most 5\..* method=\"pairs\""):
         split_starts(problem, {}, 7, rng=np.random.default_rng(0))
 
 

@@ -16,7 +16,7 @@ from jointwise.cli.files import at_hand, open_table
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
 from jointwise.cli.table_file import TableFile
-from jointwise.estimators import JUPAD, JUPADClassifier
+from jointwise.estimators import JUPAD, JointClassifier
 from jointwise.exceptions import InputError
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.classes import read_model
@@ -137,7 +137,7 @@ def save_model(model: ClassModel | JointDensity, path: str) -> None:
         write_bytes("-", place.read_bytes())
 
 
-def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | None = None) -> JUPAD | JUPADClassifier:
+def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | None = None) -> JUPAD | JointClassifier:
     """Fit a table in blocks: types, profile and codes in a pass each, and only the codes are kept.
 
     With a target it is a classifier, which keeps the cells of tables that are not too large as numbers, too. Rows that
@@ -155,7 +155,7 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
         raise InputError(f"{file.label} has no rows, so there is nothing to learn from.")
     types = file.dtypes()
     dtypes = {name: types[name] for name in names}
-    passes = iter(("Looking at the columns", "Coding the rows"))
+    passes = iter(("Looking at the columns", "Coding the rows", "Reading the numbers"))
 
     def blocks() -> Iterator[Table]:
         first = 0
@@ -178,7 +178,7 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
     if settings.target is None:
         return JUPAD(**parameters).fit_blocks(blocks)
     target, told = settings.target, _Told(file.label, settings.target)
-    return JUPADClassifier(**parameters).fit_blocks(lambda: told.rows(blocks()), target)
+    return JointClassifier(JUPAD(**parameters)).fit_blocks(lambda: told.rows(blocks()), target)
 
 
 @dataclass
@@ -217,10 +217,10 @@ def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
             )
 
 
-def plain_model(model: JUPAD | JUPADClassifier) -> ClassModel | JointDensity:
+def plain_model(model: JUPAD | JointClassifier) -> ClassModel | JointDensity:
     """Return what a model file is to hold of a fit."""
     density = plain_density(model.density_)
-    if not isinstance(model, JUPADClassifier):
+    if not isinstance(model, JointClassifier):
         return density
     second = model.class_model_.second
     if second is not None:

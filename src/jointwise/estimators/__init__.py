@@ -1,12 +1,11 @@
-"""scikit-learn estimators over the joint density.
+"""Estimators: scikit-learn's face of the library.
 
-- :class:`JUPAD` for the density itself: scores, samples, and ``density_`` for every other question
-- :class:`JUPADClassifier` for a class given the rest
-- :class:`JUPADImputer` to fill gaps
+:class:`JUPAD` learns the joint density of a table. :class:`JointClassifier` and :class:`JointImputer` hold such an
+estimator: the class is one more column, and gaps are filled.
 """
 
-from jointwise.estimators.classifier import JUPADClassifier
-from jointwise.estimators.imputer import JUPADImputer
+from jointwise.estimators.classifier import JointClassifier
+from jointwise.estimators.imputer import JointImputer
 from jointwise.estimators.jupad import JUPAD
 
-__all__ = ["JUPAD", "JUPADClassifier", "JUPADImputer"]
+__all__ = ["JUPAD", "JointClassifier", "JointImputer"]

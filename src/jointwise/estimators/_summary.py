@@ -2,127 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from jointwise.fitting import Fit
 from jointwise.joint.density import JointDensity
-from jointwise.solvers import Solution, Status
+from jointwise.solvers import Status
 from jointwise.tables.variables import Variable
 
 # An atom with less weight than this in its column's density counts as not in use.
 LEAST_WEIGHT = 1e-3
 
 
-@dataclass(frozen=True)
-class FitNotes:
-    """What a fit was asked and what it saw, beyond the density.
-
-    Parameters
-    ----------
-    method : str
-        What was maximised or minimised.
-    n_rows : float
-        Number of rows used, or the sum of their weights.
-    n_started : int
-        Number of components at the start, of each model.
-    n_models : int
-        Number of models that were averaged.
-    gain : float, optional
-        Log-likelihood of a row beyond that of independence, in nats; None from pairs alone.
-    held_out, independence : float, optional
-        Mean log-likelihood of the bins of held-out rows, and the same if the columns were independent; None where
-        there was nothing to choose.
-    beta : float, optional
-        Strength of the prior; None from pairs alone.
-    learned : bool
-        Whether locations and scales of atoms were learned.
-    chosen : tuple of str
-        What was chosen by held-out likelihood, of "n_components" and "beta".
-    second_share : float
-        Share of a second density, of standardised columns, in the probabilities of classes.
-    verdict : str
-        What the check on held-out rows said; empty where there was none.
-    """
-
-    method: str
-    n_rows: float
-    n_started: int
-    n_models: int = 1
-    gain: float | None = None
-    held_out: float | None = None
-    independence: float | None = None
-    beta: float | None = None
-    learned: bool = False
-    chosen: tuple[str, ...] = ()
-    second_share: float = 0.0
-    verdict: str = ""
+METHODS = {
+    "rows": "likelihood of the rows",
+    "pairs": "likelihood of pairs of columns",
+    "paper": "squared error of pairs of columns",
+}
 
 
-def summary_text(name: str, density: JointDensity, notes: FitNotes, final: Sequence[Solution[Any]]) -> str:
-    """Lines on the fit, then a table of the columns.
+def summary_text(name: str, fit: Fit) -> str:
+    """Return lines on the fit, then a table of the columns.
 
     Parameters
     ----------
     name : str
         The estimator's.
-    density : JointDensity
-    notes : FitNotes
-    final : sequence of Solution
-        The runs whose answer the density is; empty where there was nothing to solve.
+    fit : Fit
     """
-    return "\n".join([*_fit_lines(name, density, notes, final), "", *_aligned(_column_cells(density))])
+    return "\n".join([*_fit_lines(name, fit), "", *_aligned(_column_cells(fit.density))])
 
 
-def _fit_lines(name: str, density: JointDensity, notes: FitNotes, final: Sequence[Solution[Any]]) -> Iterator[str]:
-    n_columns, n_components = len(density.names), density.mixture.n_components
+def _fit_lines(name: str, fit: Fit) -> Iterator[str]:
+    density, choice = fit.density, fit.choice
+    n_columns, n_components = len(density.names), density.n_components
     yield f"{name}: joint density of {n_columns} column{'s' * (n_columns > 1)}"
-    yield f"rows: {notes.n_rows:,.10g}"
+    yield f"rows: {fit.n_rows:,.10g}"
     if n_columns == 1:
         yield "fit: one column, by likelihood of its values"
-        if notes.verdict:
-            yield f"check: {notes.verdict}"
+        yield from _verdict(density)
         return
-    yield f"fit: {notes.method}" + f", average of {notes.n_models} models" * (notes.n_models > 1)
-    yield f"components: {n_components} kept of {_started(notes)}"
-    if notes.beta is not None:
-        yield f"beta: {notes.beta:g} ({_how('beta', notes)})"
-    if notes.learned:
+    from_rows = choice.beta is not None
+    method = fit.options.method if from_rows or fit.options.method == "paper" else "pairs"
+    n_models = len(fit.final) or len(choice.models)  # fewer where the fit was interrupted
+    yield f"fit: {METHODS[method]}" + f", average of {n_models} models" * (n_models > 1)
+    each = f"{n_models} x " * (n_models > 1)
+    how = f" ({_how(fit.options.n_components)})" if from_rows else ""
+    yield f"components: {n_components} kept of {each}{choice.n_components} at the start{how}"
+    if from_rows:
+        yield f"beta: {choice.beta:g} ({_how(fit.options.beta)})"
+    if choice.learn_dictionary:
         yield "atoms: locations and scales learned from the rows"
-    if final:
-        yield f"steps: {' + '.join(str(solution.n_steps) for solution in final)}, {_ending(final)}"
-    if notes.gain is not None:
-        yield f"gain over independence: {round(notes.gain, 3) + 0.0:.3f} nats per training row"
-    if notes.held_out is not None:
+    if fit.final:
+        ending = (fit.unfinished.status if fit.unfinished else Status.CONVERGED).value.replace("_", " ")
+        yield f"steps: {' + '.join(str(solution.n_steps) for solution in fit.final)}, {ending}"
+    if fit.gain is not None:
+        yield f"gain over independence: {round(fit.gain, 3) + 0.0:.3f} nats per training row"
+    if choice.held_out is not None:
         yield (
-            f"held-out log-likelihood of a row's bins, one model: {notes.held_out:.3f}; "
-            f"if the columns were independent: {notes.independence:.3f}"
+            f"held-out log-likelihood of a row's bins, one model: {choice.held_out:.3f}; "
+            f"if the columns were independent: {choice.independence:.3f}"
         )
-    if notes.second_share:
-        yield f"classes: {notes.second_share:.0%} by a second density, of columns standardised within classes"
-    if notes.verdict:
-        yield f"check: {notes.verdict}"
-    if n_components == 1 and "n_components" in notes.chosen:
+    yield from _verdict(density)
+    if n_components == 1 and from_rows and fit.options.n_components == "auto":
         yield "The columns show no dependence: the density is their independence."
 
 
-def _started(notes: FitNotes) -> str:
-    each = f"{notes.n_models} x " * (notes.n_models > 1)
-    how = f" ({_how('n_components', notes)})" if notes.beta is not None else ""
-    return f"{each}{notes.n_started} at the start{how}"
+def warn_unfinished(fit: Fit, stacklevel: int) -> None:
+    """Warn of a fit that stopped short, with what to do about it."""
+    if fit.unfinished is None:
+        return
+    options = fit.options
+    remedy = (
+        "The density is the one reached by then; fit again for the rest."
+        if fit.was_interrupted
+        else f"Raise max_iter (now {options.max_iter}) or tol (now {options.tol}), or lower n_components (now "
+        f"{options.n_components})."
+    )
+    warnings.warn(f"{fit.unfinished.message} {remedy}", ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
-def _how(name: str, notes: FitNotes) -> str:
-    return "by held-out likelihood" if name in notes.chosen else "given"
+def _verdict(density: JointDensity) -> Iterator[str]:
+    if density.verdict:
+        yield f"check: {density.verdict}"
 
 
-def _ending(final: Sequence[Solution[Any]]) -> str:
-    """How the runs ended; where not all ended alike, the worst."""
-    unfinished = [solution for solution in final if not solution.converged]
-    return (unfinished[-1].status if unfinished else Status.CONVERGED).value.replace("_", " ")
+def _how(asked: Any) -> str:
+    return "by held-out likelihood" if asked == "auto" else "given"
 
 
 def _column_cells(density: JointDensity) -> Iterator[tuple[str, ...]]:

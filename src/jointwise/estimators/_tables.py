@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from jointwise._checks import check_weights
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
 from jointwise.marginals import Profile
 from jointwise.tables import Table, read_table
 from jointwise.tables.variables import Schema
@@ -37,6 +40,21 @@ class TableEstimator(BaseEstimator):
             self.feature_names_in_ = np.array(named.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def row_weights(sample_weight: Any, table: Table) -> FloatArray | None:
+    """Return the checked weights of the rows, not all zero, or None."""
+    weights = check_weights(sample_weight, table.n_rows)
+    if weights is not None and not weights.any():
+        raise InputError("Every sample_weight is zero, so there is nothing to learn from; give some rows a weight.")
+    return weights
 
 
 def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:

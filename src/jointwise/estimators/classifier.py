@@ -1,50 +1,42 @@
-"""JUPADClassifier: the class as one more column of the joint."""
+"""JointClassifier: the class as one more column of the joint."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from jointwise._checks import shown, unknown_name
+from jointwise._progress import progress, tell
 from jointwise._typing import AnyArray, FloatArray
-from jointwise.axes import Axis, DiscreteAxis, encode_rows
-from jointwise.dictionary import Dictionary
-from jointwise.estimators._base import JointEstimator, in_order, row_weights
-from jointwise.estimators._opinions import Plan, held_out_share
+from jointwise.estimators._columns import most_bins
+from jointwise.estimators._composed import ComposedEstimator, weights_for
+from jointwise.estimators._summary import warn_unfinished
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
-from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.choice import Choice
+from jointwise.fitting import Fit
+from jointwise.fitting.classes import fit_second
 from jointwise.joint.classes import ClassModel, SecondDensity
 from jointwise.joint.density import JointDensity
-from jointwise.joint.standardisation import ClassStandardisation
-from jointwise.marginals import PairwiseMarginals, Profile
-from jointwise.marginals.column import ColumnProfile
-from jointwise.rows.base import Rows
-from jointwise.rows.coded import CodedRows
+from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.sources import LocalSource, find_source
-from jointwise.solvers import Status
-from jointwise.tables import encode
-from jointwise.tables.variables import Kind, Schema, Variable
+from jointwise.tables import Table, encode, read_table
+from jointwise.tables.variables import Schema, unused_name
 
-# Of more classes no second density is asked: it weighs each row by each of them.
+# With more classes no second density is asked: it weighs each row by each of them.
 MOST_CLASSES = 100
-# Cells, the class's included, up to which a table that is met in blocks is kept as numbers for a second density: they
-# take 200 MB, and a fit holds three to four copies. Of a larger table only codes are kept, one or two bytes a cell.
+# Most cells, the class's included, of a table that is kept as numbers for a second density: they take 200 MB, and a fit
+# holds three to four copies.
 MOST_CELLS = 25_000_000
 
 
-class JUPADClassifier(ClassifierMixin, JointEstimator):
+class JointClassifier(ClassifierMixin, ComposedEstimator):
     r"""Classify by the largest P(class | row) under the joint density of features and class.
 
     The class is one more categorical column of the table, so gaps in the features, at fit or at prediction, need no
@@ -60,16 +52,21 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
 
     Parameters
     ----------
+    estimator : estimator with ``density_``, optional
+        Learns the joint density of features and class; :class:`jointwise.JUPAD` by default. It is cloned, not changed,
+        and told in its parameter ``kinds`` that the class is categorical.
     standardise : bool
         Whether to ask the second density. Without it, probabilities are exactly those of ``density_``, and a fit takes
-        about half the time. Not used for pairs.
-    **parameters
-        All others are those of :class:`jointwise.JUPAD`. A `checkpoint` is of the fit of ``density_``.
+        about half the time. Only where the estimator is a :class:`jointwise.JUPAD` that fits rows.
+    random_state : int, RandomState or None
+        Seed of the estimator's clone; None leaves the estimator's own.
 
     Attributes
     ----------
     classes_ : array
         The classes, sorted.
+    estimator_ : estimator
+        The fitted clone.
     density_ : JointDensity
         Joint density of the features and of the class, which is the last variable.
     target_name_ : str
@@ -79,72 +76,29 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
     standardised_density_ : JointDensity or None
         The second density g: of the mixtures of columns, then of the other columns and of the class.
     class_model_ : ClassModel
-        All that tells classes, with ``save``; :meth:`jointwise.ClassModel.load` reads it back, and
+        All that tells classes, with ``save``. :meth:`jointwise.ClassModel.load` reads it back, and
         :func:`jointwise.load` reads ``density_`` of the same file.
 
     Examples
     --------
     >>> from sklearn.datasets import load_wine
-    >>> from jointwise import JUPADClassifier
+    >>> from jointwise import JUPAD, JointClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> bool(JUPADClassifier(n_components=3, random_state=0).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9)
+    >>> model = JointClassifier(JUPAD(n_components=3, random_state=0)).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
     True
     """
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = "auto",
+        estimator: Any = None,
         *,
         standardise: bool = True,
-        polish: Literal["likelihood"] | None = "likelihood",
-        beta: float | Literal["auto"] = "auto",
-        n_models: int | Literal["auto"] = "auto",
-        loss: str = "kl",
-        dictionaries: Literal["auto"] | Mapping[str, Dictionary] = "auto",
-        learn_dictionary: bool | Literal["auto"] = "auto",
-        kinds: Mapping[str, str] | None = None,
-        supports: Mapping[str, tuple[Any, Any] | None] | None = None,
-        steps: Mapping[str, float] | None = None,
-        drop: Sequence[str] = (),
-        keep: Sequence[str] = (),
-        n_bins: int = 128,
-        learning_rates: tuple[float, float, float] | None = None,
-        n_init: int = 5,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        device: Literal["cpu", "cuda"] = "cpu",
-        scratch_dir: str | Path | None = None,
-        checkpoint: str | Path | None = None,
         random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-        on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
-        super().__init__(
-            n_components,
-            polish=polish,
-            beta=beta,
-            n_models=n_models,
-            loss=loss,
-            dictionaries=dictionaries,
-            learn_dictionary=learn_dictionary,
-            kinds=kinds,
-            supports=supports,
-            steps=steps,
-            drop=drop,
-            keep=keep,
-            n_bins=n_bins,
-            learning_rates=learning_rates,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            device=device,
-            scratch_dir=scratch_dir,
-            checkpoint=checkpoint,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
+        self.estimator = estimator
         self.standardise = standardise
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the joint density of ``X`` and ``y``.
@@ -163,28 +117,27 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         if y is None:
             raise InputError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self._check_parameters()
+        inner = self._unfitted()
         table = self._read(X, reset=True)
         target = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(target)
         check_consistent_length(target, np.empty(table.n_rows))
-        weights = row_weights(sample_weight, table)
-        self.classes_, codes = np.unique(target, return_inverse=True)
-
-        schema, axes = self._axes(Profile.of(table, weights), self.kinds)
-        self.target_name_ = _unused_name(getattr(y, "name", None), schema.names)
-        labels = Variable(
-            self.target_name_, Kind.CATEGORICAL, categories=_plain(self.classes_), dtype=_dtype(self.classes_)
-        )
-        rows = np.column_stack([encode(table, schema), codes])
-        self._fit_classes(rows, Schema((*schema, labels), schema.container), axes, weights)
+        named = getattr(y, "name", None)
+        name = unused_name("target" if named is None else str(named), table.names)
+        joint = table.with_column(name, target)
+        _with_class(inner, name)
+        self._keep_density(inner.fit(joint, **weights_for(inner, sample_weight)), name)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self._ask_second(lambda schema: encode(joint, schema), weights)
+        self.classes_ = np.array([c for c in np.unique(target).tolist() if c in self.class_model_.classes])
         return self
 
     def fit_blocks(self, blocks: Callable[[], Iterable[Any]], target: str) -> Self:
-        """Learn from a table that is met in blocks and holds the class as one of its columns.
+        """Learn from a table that comes in blocks and holds the class as one of its columns.
 
-        It is read twice, once for its profile and once for its cells. Up to 25 million cells are kept as numbers, and
-        the fit is the same, bit for bit, as that of the whole table. Of a larger table only codes are kept, and classes
-        are told by ``density_`` alone, with a warning.
+        The fit is the same, bit for bit, as that of the whole table. Tables of up to 25 million cells are read once
+        more for the second density, which keeps their cells as numbers; classes of larger ones are told by
+        ``density_`` alone, with a warning.
 
         Parameters
         ----------
@@ -196,141 +149,33 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         Examples
         --------
         >>> from sklearn.datasets import load_wine
-        >>> from jointwise import JUPADClassifier
+        >>> from jointwise import JUPAD, JointClassifier
         >>> X, y = load_wine(return_X_y=True)
         >>> parts = [{"acid": X[n, 1], "hue": X[n, 10], "kind": y[n]} for n in np.array_split(np.arange(len(y)), 3)]
-        >>> model = JUPADClassifier(2, random_state=0).fit_blocks(lambda: parts, "kind")
+        >>> model = JointClassifier(JUPAD(2, random_state=0)).fit_blocks(lambda: parts, "kind")
         >>> model.classes_.tolist(), model.feature_names_in_.tolist()
         ([0, 1, 2], ['acid', 'hue'])
         """
         self._check_parameters()
-        source = LocalSource(blocks)
-        self._tell("reading the table, for its profile")
-        profile = source.profile()
-        if target not in profile.names:
-            raise unknown_name("column", target, profile.names)
-        column = profile.columns[profile.names.index(target)]
-        features = profile.without([target])
-        if not features.columns:
-            raise InputError(f"The table has no column beside {shown(target)} to tell it by; keep some.")
-        kinds = dict(self.kinds or {})
-        labels = _labels(column, kinds.pop(target, None))
-        schema, axes = self._axes(features, kinds)
-        self.classes_, self.target_name_ = np.array(labels.categories), target
-        joint = Schema((*schema, labels), schema.container)
-        self._tell("reading it again, for its cells")
-        if profile.n_rows * len(profile.names) <= MOST_CELLS:
-            self._fit_classes(source.encoded(joint), joint, axes, None)
-        else:
-            folder = None if self.scratch_dir is None else Path(self.scratch_dir)
-            with source.coded(joint, (*axes, _class_axis(labels)), folder) as coded:
-                self._fit_joint(coded)
+        inner = self._unfitted()
+        _with_class(inner, target)
+
+        def class_last() -> Iterator[Table]:
+            return (_class_last(read_table(block), target) for block in blocks())
+
+        self._keep_density(inner.fit_blocks(class_last), target)
+        self._adopt_names(inner.n_features_in_ - 1)
+        self.classes_ = np.array(self.class_model_.classes)
+        first = self._first_fit()
+        if first is not None and first.n_rows * inner.n_features_in_ > MOST_CELLS:
             warnings.warn(
-                f"The table has {profile.n_rows:,.0f} rows of {len(profile.names)} columns, more than {MOST_CELLS:,} "
+                f"The table has {first.n_rows:,.0f} rows of {inner.n_features_in_} columns, more than {MOST_CELLS:,} "
                 "cells: no second density is asked, and classes are told by `density_` alone. Fit fewer rows for it.",
                 stacklevel=2,
             )
-        self._record_names(features)
+            return self
+        self._ask_second(lambda schema: LocalSource(class_last).encoded(schema), None)
         return self
-
-    def _fit_joint(self, coded: Rows) -> Choice | None:
-        choice = self._fit_rows(coded)
-        self._keep_classes(None)
-        return choice
-
-    def _fit_classes(self, rows: FloatArray, joint: Schema, axes: tuple[Axis, ...], weights: FloatArray | None) -> None:
-        """Fit ``density_``, and a second density where that pays.
-
-        Parameters
-        ----------
-        rows : array of shape (n, N)
-            Encoded, the class last.
-        joint : Schema of N variables
-        axes : tuple of N - 1 Axis
-            Of the features.
-        weights : array of shape (n,), optional
-        """
-        axes = (*axes, _class_axis(joint.variables[-1]))
-        coded = CodedRows(joint, axes, encode_rows(rows, axes), weights)
-        choice = self._fit_joint(coded)
-        interrupted = any(stage.status is Status.INTERRUPTED for stage in self._final)
-        if self.standardise and choice is not None and 1 < len(self.classes_) <= MOST_CLASSES and not interrupted:
-            try:
-                self._ask_second(rows, coded, choice)
-            except KeyboardInterrupt:
-                if self.on_interrupt != "keep":
-                    raise
-                warnings.warn(
-                    "The fit was interrupted after that of `density_`: classes are told by it alone. Fit again for the "
-                    "rest.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.standardise, bool):
-            raise InputError(f"`standardise` must be True or False; got {shown(self.standardise)}.")
-        super()._check_parameters()
-
-    def _keep_classes(self, second: SecondDensity | None) -> None:
-        """Keep what tells classes: ``density_``, and perhaps a second density."""
-        self.class_model_ = ClassModel(self.density_, self.target_name_, second)
-        self.standardised_share_ = self.class_model_.share
-        self.standardised_density_: JointDensity | None = second.density if second else None
-
-    def _ask_second(self, rows: FloatArray, coded: CodedRows, choice: Choice) -> None:
-        """Fit a density of standardised columns too, if held-out rows gain by it.
-
-        Parameters
-        ----------
-        rows : array of shape (n, N)
-            Encoded, the class last.
-        coded : CodedRows
-            The same as ``density_`` was fitted to.
-        choice : Choice
-            What was fitted there.
-        """
-        numbers = [n for n, v in enumerate(coded.schema) if v.kind is not Kind.CATEGORICAL]
-        classes, n_classes = rows[:, -1].astype(np.int64), len(self.classes_)
-        weights = np.ones(len(rows)) if coded.weights is None else coded.weights
-        found = ClassStandardisation.of(rows, np.array(numbers, dtype=np.int64), classes, weights, n_classes)
-        if found is None:
-            return
-        self._tell("a second density, of columns as their class sees them, to tell classes by")
-        second = self._standardised_rows(found, rows, coded)
-        inner = self._for(second.schema)
-        rng = generator(self.random_state)
-        chosen = inner._choose(in_order(second.on(self.device)), rng, Checkpoint())  # noqa: SLF001 -- of its own class
-        plans = (Plan(coded.schema, coded.axes, choice), Plan(second.schema, second.axes, chosen))
-        share = held_out_share(rows, weights, plans, found.columns, rng)
-        if share > 0:
-            inner._fit_rows(second, chosen, checked=False)  # noqa: SLF001
-            self._keep_classes(SecondDensity(found, inner.density_, share))
-            self._notes = replace(self._notes, second_share=share)
-
-    def _standardised_rows(self, found: ClassStandardisation, rows: FloatArray, coded: CodedRows) -> CodedRows:
-        """Return the rows as their classes see them: standardised columns, then those that are left as they are."""
-        seen = found.apply(rows, rows[:, -1].astype(np.int64))
-        profile = Profile.of(seen[:, : len(found.columns)], coded.weights)
-        # mixtures of columns have neither the columns' bounds nor their steps
-        by_name = profile.names
-        mixed = profile.schema(
-            dict.fromkeys(by_name, "continuous"), supports=dict.fromkeys(by_name), steps=dict.fromkeys(by_name, 0.0)
-        )
-        others = np.delete(np.arange(len(coded.axes)), found.columns)
-        kept = tuple(coded.schema.variables[n] for n in others)
-        taken = tuple(v.name for v in kept)
-        renamed = tuple(replace(v, name=_unused_name(f"mix {k + 1}", taken)) for k, v in enumerate(mixed))
-        axes = profile.axes(mixed, self._most_bins(coded.schema)) + tuple(coded.axes[n] for n in others)
-        schema = Schema(renamed + kept, coded.schema.container)
-        return CodedRows(schema, axes, encode_rows(seen, axes), coded.weights)
-
-    def _for(self, schema: Schema) -> Self:
-        """Return an estimator with the same parameters for other columns."""
-        given = {name: d for name, d in self._given_dictionaries().items() if name in schema.names}
-        other = copy(self)
-        other.dictionaries, other.checkpoint = given, None
-        return other
 
     def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
         """Fit from pair counts alone; no row is needed.
@@ -347,15 +192,15 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
                 f"{shown(target.name)} is {target.kind}, of {len(marginals.schema)} in all. Use `marginals.select` to "
                 "put the class last."
             )
-        super().fit_marginals(marginals)
+        self._keep_density(self._unfitted().fit_marginals(marginals), target.name)
+        self._adopt_names(len(marginals.schema) - 1)
         self.classes_ = np.array(target.categories)
-        self.target_name_ = target.name
-        self._keep_classes(None)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """P(class | row), columns in the order of ``classes_``; shape (n_samples, n_classes)."""
-        rows = self._rows(X)
+        check_is_fitted(self, "density_")
+        rows = encode(self._read(X, reset=False), self.class_model_.features, unseen="missing")
         return self.class_model_.probabilities(rows)
 
     def predict(self, X: Any) -> AnyArray:
@@ -363,35 +208,94 @@ class JUPADClassifier(ClassifierMixin, JointEstimator):
         best = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[best])
 
-    def _feature_schema(self) -> Schema:
-        return self.density_.schema.select(self.density_.names[:-1])
+    def _check_parameters(self) -> None:
+        if not isinstance(self.standardise, bool):
+            raise InputError(f"`standardise` must be True or False; got {shown(self.standardise)}.")
+
+    def _notes(self) -> list[str]:
+        share = self.standardised_share_
+        told = f"classes: {share:.0%} by a second density, of columns standardised within classes"
+        return [told] if share else []
+
+    def _keep_density(self, fitted: Any, target: str) -> None:
+        self._keep_fitted(fitted)
+        if target not in self.density_.names:
+            raise InputError(f"The class {shown(target)} is missing from `density_`; take it out of `drop`.")
+        if len(self.density_.names) == 1:
+            raise InputError(f"The table has no column beside {shown(target)} to tell it by; keep some.")
+        self.target_name_ = target
+        self._keep_classes(None)
+
+    def _keep_classes(self, second: SecondDensity | None) -> None:
+        """Keep what tells classes: ``density_``, and perhaps a second density."""
+        self.class_model_ = ClassModel(self.density_, self.target_name_, second)
+        self.standardised_share_ = self.class_model_.share
+        self.standardised_density_: JointDensity | None = second.density if second else None
+
+    def _first_fit(self) -> Fit | None:
+        """Return the fit of ``density_`` where a second density can be asked beside it."""
+        fit = getattr(self.estimator_, "fit_", None)
+        if not isinstance(fit, Fit) or fit.choice.beta is None or fit.was_interrupted:
+            return None
+        return fit if self.standardise and 1 < len(self.class_model_.classes) <= MOST_CLASSES else None
+
+    def _ask_second(self, encoded: Callable[[Schema], FloatArray], weights: FloatArray | None) -> None:
+        """Fit a density of standardised columns too, where that can pay.
+
+        Parameters
+        ----------
+        encoded : callable
+            Returns the rows as numbers by a schema; shape (n, N).
+        weights : array of shape (n,), optional
+        """
+        first = self._first_fit()
+        if first is None:
+            return
+        schema, name = self.density_.schema, type(self).__name__
+        watched, seed = bool(getattr(self.estimator_, "verbose", False)), self.estimator_.random_state
+        tell(name, "a second density, of columns as their class sees them, to tell classes by", enabled=watched)
+        try:
+            rows = encoded(schema)
+            with progress(name, first.options.max_iter, enabled=watched) as callback:
+                bins = most_bins(schema, self.estimator_.n_bins)
+                found = fit_second(first, rows, weights, bins, lambda: generator(seed), callback)
+        except KeyboardInterrupt:
+            if not first.options.keep_on_interrupt:
+                raise
+            warnings.warn(
+                "The fit was interrupted after that of `density_`: classes are told by it alone. Fit again for the "
+                "rest.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return
+        if found is not None:
+            warn_unfinished(found[1], stacklevel=4)
+            self._keep_classes(found[0])
 
 
-def _labels(column: ColumnProfile, kind: str | None) -> Variable:
-    """Return the class that a column holds: its categories are those that occur, in their order if they have one."""
-    variable = column.variable(kind or (None if column.counts else "categorical"))
-    if variable.categories is None:
-        raise InputError(f"The class must be categorical or ordinal; kinds[{shown(column.name)}] is {shown(kind)}.")
-    if column.n_missing:
-        raise InputError(f"The class {shown(column.name)} is missing in {column.n_missing:,.0f} rows; leave them out.")
-    met = tuple(label for label in variable.categories if not column.counts or label in column.counts)
-    return replace(variable, categories=met, observed=(0.0, len(met) - 1.0))
+def _with_class(estimator: Any, name: str) -> None:
+    """Tell an estimator that a column is the class."""
+    if "kinds" not in estimator.get_params():
+        raise InputError(
+            f"`estimator` must have a parameter `kinds`, to be told that the class is categorical; "
+            f"{type(estimator).__name__} has none."
+        )
+    kinds = {} if estimator.kinds is None else estimator.kinds
+    if not isinstance(kinds, Mapping):
+        return  # the estimator itself says what is wrong
+    kind = kinds.get(name, "categorical")
+    if kind not in ("categorical", "ordinal"):
+        raise InputError(f"The class must be categorical or ordinal; kinds[{shown(name)}] is {shown(kind)}.")
+    estimator.set_params(kinds={**kinds, name: kind})
 
 
-def _class_axis(labels: Variable) -> Axis:
-    return DiscreteAxis(np.arange(len(labels.categories or ()), dtype=float))
-
-
-def _unused_name(wanted: Any, taken: tuple[str, ...]) -> str:
-    name = str(wanted) if wanted is not None else "target"
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _plain(classes: AnyArray) -> tuple[Any, ...]:
-    return tuple(classes.tolist())
-
-
-def _dtype(classes: AnyArray) -> str:
-    return {bool: "bool", int: "int64", float: "float64"}.get(type(classes[:1].tolist()[0]), "string")
+def _class_last(table: Table, target: str) -> Table:
+    """Return a table with the class as its last column, which no row may lack."""
+    if target not in table.names:
+        raise unknown_name("column", target, table.names)
+    at = table.names.index(target)
+    missing = int(np.isnan(table.read(at).values).sum())
+    if missing:
+        raise InputError(f"The class {shown(target)} is missing in {missing:,} rows; leave them out.")
+    return table.select([*(n for n in range(len(table.names)) if n != at), at])

@@ -45,7 +45,7 @@ classes kept. Of KTH-TIPS, two images of each texture are learned from, one is c
 the same scale, which is another one for each seed; they are cut into 5 x 5 patches side by side (26 variables with the
 class), and pixels left over at the edges of images that are not 200 x 200 are dropped.
 
-`{DEFAULT}` is `JUPADClassifier()` as it comes, with nothing chosen on the validation part. By default it asks a second
+`{DEFAULT}` is `JointClassifier()` as it comes, with nothing chosen on the validation part. By default it asks a second
 joint density too, of the columns standardised within classes; `{ALONE}` is a control that does not: the
 difference is what linear correlation within classes costs a mixture of products. JUPAD as in the paper has F chosen on
 the validation part, once with the automatic dictionary and once with the paper's own for the three data sets whose

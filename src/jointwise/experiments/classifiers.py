@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from jointwise._typing import AnyArray
 from jointwise.dictionary import Dictionary
-from jointwise.estimators import JUPADClassifier
+from jointwise.estimators import JUPAD, JointClassifier
 from jointwise.exceptions import RankError
 from jointwise.experiments.distances import CPD, DEFAULT, PAPER
 from jointwise.experiments.splits import TEXTURES, Split
@@ -108,12 +108,12 @@ def _cpd3(rank: int, seed: int, *, textures: bool) -> Any:
 
 
 def _paper(rank: int, dictionaries: Mapping[str, Dictionary], seed: int) -> Any:
-    return JUPADClassifier(rank, polish=None, loss="frobenius", dictionaries=dictionaries, random_state=seed)
+    return JointClassifier(JUPAD(rank, method="paper", dictionaries=dictionaries, random_state=seed))
 
 
 METHODS: dict[str, Method] = {
-    DEFAULT: Method("jupad", lambda _, __, ___, seed: JUPADClassifier(random_state=seed)),
-    ALONE: Method("jupad-alone", lambda _, __, ___, seed: JUPADClassifier(standardise=False, random_state=seed)),
+    DEFAULT: Method("jupad", lambda _, __, ___, seed: JointClassifier(random_state=seed)),
+    ALONE: Method("jupad-alone", lambda _, __, ___, seed: JointClassifier(standardise=False, random_state=seed)),
     PAPER: Method("jupad-paper", lambda F, _, __, seed: _paper(F, {}, seed), "F", (5, 10, 15, 20, 30), (10, 20), (10,)),
     GIVEN: Method(
         "jupad-dictionaries",

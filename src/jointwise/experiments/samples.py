@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
 
 from jointwise._typing import AnyArray
-from jointwise.estimators import JUPADClassifier
+from jointwise.estimators import JointClassifier
 from jointwise.experiments.base import Experiment, Result, Task
 from jointwise.experiments.classification import standard_error
 from jointwise.experiments.distances import DEFAULT
@@ -155,7 +155,7 @@ def draw_real(train: Rows, seed: int) -> Rows:
 
 def draw_jupad(train: Rows, seed: int) -> Rows:
     """Rows of the joint density of features and class."""
-    density = JUPADClassifier(standardise=False, random_state=seed).fit(*train).density_
+    density = JointClassifier(standardise=False, random_state=seed).fit(*train).density_
     rows = np.asarray(density.sample(len(train.y), rng=seed), dtype=float)
     return Rows(rows[:, :-1], rows[:, -1].astype(int))
 
@@ -173,7 +173,7 @@ def draw_by_class(make: Callable[[int], Any], train: Rows, seed: int) -> Rows:
 def run_textures(*, quick: bool) -> Result:
     """Draw patches of each texture."""
     split = SPLITS[TEXTURES](SHOWN_TEXTURES, quick=quick)
-    model = JUPADClassifier(standardise=False, random_state=0).fit(*split.train)
+    model = JointClassifier(standardise=False, random_state=0).fit(*split.train)
     drawn = [
         np.asarray(model.density_.condition({model.target_name_: int(c)}).sample(N_PATCHES, rng=0), dtype=float)
         for c in model.classes_

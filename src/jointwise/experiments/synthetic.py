@@ -66,7 +66,7 @@ def _true_atoms(law: JointDensity) -> dict[str, Dictionary]:
 
 
 def _as_in_the_paper(law: JointDensity, seed: int, **options: Any) -> JUPAD:
-    return JUPAD(law.n_components, loss="frobenius", polish=None, kinds=_kinds(law), random_state=seed, **options)
+    return JUPAD(law.n_components, method="paper", kinds=_kinds(law), random_state=seed, **options)
 
 
 # From the truth, for its kinds of variables and its rank, and a seed to an estimator.

@@ -1,17 +1,26 @@
-"""The mean of several fits, as one mixture."""
+"""Several fits as one mixture: components tidied up, then averaged."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 import numpy as np
 
+from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.atoms import Learned
 from jointwise.joint.product import ProductMixture
-from jointwise.solvers.factors import Factors, stacked_slices
+from jointwise.rows import Rows
+from jointwise.solvers import Factors, RowsProblem
+from jointwise.solvers.factors import stacked_slices
+
+# A component with fewer rows than this is dropped.
+LEAST_ROWS = 0.5
+# Components whose conditionals differ in no column by more than this in total variation are one.
+SAME = 1e-3
 
 
 def average(models: Sequence[Sequence[Dictionary]], factors: Sequence[Factors]) -> ProductMixture:
@@ -52,3 +61,33 @@ def average_gain(fitted: Sequence[Learned]) -> float:
     mixing = np.concatenate([model.factors.weights for model in fitted]) / len(fitted)
     rows = fitted[0].problem.rows
     return rows.posterior_counts(np.hstack(tables) / bin_margins[:, None], mixing).log_likelihood
+
+
+def held_out_gain(problem: RowsProblem, factors: Factors, rows: Rows) -> float:
+    """Log-likelihood of other rows beyond that of independence, summed over them."""
+    return average_gain([Learned((), replace(problem, rows=rows.engine()), factors)])
+
+
+def tidied(factors: Factors, problem: RowsProblem) -> Factors:
+    """The same density with components that have no rows dropped and equal ones merged, largest first."""
+    least = min(LEAST_ROWS / problem.n_rows, float(factors.weights.max()))
+    alive = np.flatnonzero(factors.weights >= least)
+    order = alive[np.argsort(-factors.weights[alive], kind="stable")]
+    weights, stacked = factors.weights[order], np.vstack(factors.coefficients)[:, order]
+    conditionals = problem.conditionals(stacked)
+    kept: list[int] = []
+    for r in range(len(order)):
+        twin = next((k for k in kept if _distance(problem, conditionals[:, r], conditionals[:, k]) < SAME), None)
+        if twin is None:
+            kept.append(r)
+            continue
+        share = weights[r] / (weights[r] + weights[twin])
+        stacked[:, twin] = (1 - share) * stacked[:, twin] + share * stacked[:, r]
+        weights[twin] += weights[r]
+    coefficients = [stacked[rows][:, kept] for rows in problem.slices]
+    return Factors(weights[kept] / weights[kept].sum(), tuple(coefficients))
+
+
+def _distance(problem: RowsProblem, a: FloatArray, b: FloatArray) -> float:
+    """Largest total variation between two components' conditionals of one variable."""
+    return max(float(np.abs(a[rows] - b[rows]).sum()) / 2 for rows in problem.bin_slices)

@@ -8,7 +8,9 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.fitting.average import average
-from jointwise.fitting.choice import Choice, fold_weights, short_fit
+from jointwise.fitting.choice import short_fit
+from jointwise.fitting.choice.folds import fold_weights
+from jointwise.fitting.result import Choice
 from jointwise.joint.cells import HEAVY
 from jointwise.joint.check import beyond_range, check_bins, single_value
 from jointwise.joint.comparison import Aside
@@ -19,24 +21,23 @@ from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
 from jointwise.tables.variables import Kind
 
-# Smaller tables tell nothing from noise that is not plain from a look at them.
+# In smaller tables, what goes beyond noise is plain to see.
 LEAST_ROWS = 200
-# Rows that are drawn for it: three quarters to learn from, a quarter to compare with.
+# Most rows drawn for the check: three quarters to learn from, a quarter to compare with.
 SAMPLE_ROWS = 20_000
-# The best of so many starts: one alone may lead few components astray.
+# Most starts: one alone may lead a few components astray.
 MOST_STARTS = 4
-# Cells of the sample at most: it bounds the time for wide tables.
+# Most cells of the sample, which bounds the time for wide tables.
 SAMPLE_CELLS = 1_000_000
 # The check draws its own numbers, so that a fit is the same with it or without.
 SEED = 20_240_521
 
-
-# Shares of the rows by value, of columns by name.
+# By column name, the values that many rows share, each with its share of the rows.
 Repeated = Mapping[str, Mapping[float, float]]
 
 
 def repeated_values(profile: Profile) -> Repeated:
-    """Return the numbers that many rows share: bins, which are all that is kept of a row, may hold others too."""
+    """Return the values that many rows share; a bin, which is all that is kept of a cell, may hold others too."""
     found = {}
     for column in profile.columns:
         sketch = column.sketch

@@ -26,6 +26,7 @@ from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError, StorageError
 from jointwise.fitting.atoms import Learned, with_atoms
+from jointwise.fitting.options import Options
 from jointwise.joint.serialization import Form, digest, read, write
 from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, Reached, RowsProblem
@@ -40,6 +41,11 @@ ADVICE = "Delete the file, or give `checkpoint` another path."
 TELLING_ROWS = 4096
 # Rounding that is forgiven where numbers should sum to one.
 SUM_TOLERANCE = 1e-6
+# Options on which a fit from rows depends, once its rows are coded.
+MARKING = (
+    "n_components", "beta", "n_models", "dictionaries", "learn_dictionary", "n_init", "max_iter", "tol", "device",
+    "random_state",
+)  # fmt: skip
 
 T = TypeVar("T")
 
@@ -244,9 +250,13 @@ def check_checkpoint(path: Any) -> Path:
     return place
 
 
-def parameter_marks(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as plain values: a seed that is not given is None, and of dictionaries the digest is taken."""
-    return {name: _plain(value) for name, value in parameters.items()}
+def open_checkpoint(rows: Rows, options: Options, rng: np.random.Generator) -> Checkpoint:
+    """Return the checkpoint of a fit; one that keeps nothing where no path is given."""
+    if options.checkpoint is None:
+        return Checkpoint()
+    # a seed that is not given is None, and dictionaries are told by their digest
+    parameters = {name: _plain(getattr(options, name)) for name in MARKING}
+    return Checkpoint(Path(options.checkpoint), {"parameters": parameters, "table": table_marks(rows)}, rng)
 
 
 def _plain(value: Any) -> Any:

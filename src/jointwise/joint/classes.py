@@ -125,7 +125,7 @@ class ClassModel:
 
     .. math:: P(y \mid x) = (1 - s)\, P_1(y \mid x) + s\, P_2(y \mid x)
 
-    It is the ``class_model_`` of a fitted :class:`jointwise.JUPADClassifier`. :meth:`save` keeps it in a file, of which
+    It is the ``class_model_`` of a fitted :class:`jointwise.JointClassifier`. :meth:`save` keeps it in a file, of which
     :func:`jointwise.load` reads the joint density.
 
     Parameters
@@ -227,7 +227,7 @@ class ClassModel:
             return found
         raise InputError(
             f"{path} holds a joint density alone, with no class to tell; read it with jointwise.load, or save the "
-            "`class_model_` of a JUPADClassifier there."
+            "`class_model_` of a JointClassifier there."
         )
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ def plot_convergence(estimator: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    estimator : JUPAD, JUPADClassifier or JUPADImputer
+    estimator : JUPAD, or any other with ``stages_``
         A fitted one, with ``stages_``.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.

@@ -126,7 +126,7 @@ class Relative(DensityMixin, TableEstimator):  # type: ignore[misc]  # scikit-le
         if gaps:
             raise InputError(
                 f"{type(self).__name__} has no way with missing values (NaN), and there are some in columns "
-                f"{listed(gaps)}. Drop those rows, fill them (JUPADImputer), or use JUPAD, which takes them."
+                f"{listed(gaps)}. Drop those rows, fill them (JointImputer), or use JUPAD, which takes them."
             )
 
     def _check_rank(self, n_components: int, most: int, reason: str) -> None:

@@ -12,7 +12,7 @@ from jointwise._typing import FloatArray
 from jointwise.axes import encode_rows
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
-from jointwise.fitting.pairs import pairwise_problem
+from jointwise.fitting.problem import pairwise_problem
 from jointwise.marginals import PairwiseMarginals, Profile
 from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
 from jointwise.relatives._states import state_axes, state_density

@@ -234,7 +234,7 @@ def check_rank(sizes: Sequence[int], rank: int) -> None:
         raise RankError(
             f"{rank} components are more than successive projection can find: variables with "
             f"{', '.join(map(str, sizes))} atoms hold at most {largest}. Give the dictionaries more atoms, "
-            'ask for fewer components, or use loss="kl", which has no such limit.'
+            'ask for fewer components, or use method="pairs", which has no such limit.'
         )
 
 

@@ -59,6 +59,10 @@ class Table:
         names = tuple(self.names[n] for n in positions)
         return Table(names, self.n_rows, self.container, tuple(self.columns[n] for n in positions))
 
+    def with_column(self, name: str, column: AnyArray) -> Table:
+        """Return the table with one more column at its end."""
+        return Table((*self.names, name), self.n_rows, self.container, (*self.columns, column))
+
     def rows(self, keep: AnyArray) -> Table:
         """Return the rows that a boolean mask or an array of row numbers picks."""
         chosen = np.flatnonzero(keep) if keep.dtype == bool else keep

@@ -438,6 +438,18 @@ def _check_container(variable: Variable, container: str) -> None:
     raise InputError(f"Variable {shown(variable.name)} has {lacks}, which {container} cannot hold.")
 
 
+def unused_name(wanted: str, taken: Iterable[str]) -> str:
+    """Return a name that is not taken: the one wanted, with as many underscores as it needs.
+
+    >>> unused_name("class", ["class", "class_"])
+    'class__'
+    """
+    names = set(taken)
+    while wanted in names:
+        wanted += "_"
+    return wanted
+
+
 def duplicates(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, each once.
 

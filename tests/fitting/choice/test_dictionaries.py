@@ -10,18 +10,18 @@ from scipy import stats
 from jointwise.axes import BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, UnknownNameError
+from jointwise.fitting.choice.candidates import candidate_dictionaries
 from jointwise.fitting.choice.dictionaries import (
     SELECTION_STEPS,
     SELECTION_TOL,
     _Scored,
+    _scored,
     as_good_as_best,
-    candidate_dictionaries,
     choose_dictionaries,
-    choose_dictionary,
     held_out,
-    split_counts,
 )
-from jointwise.fitting.rows import smoothing_rows
+from jointwise.fitting.choice.folds import split_counts
+from jointwise.fitting.problem import smoothing_rows
 from jointwise.marginals import PairwiseMarginals, Profile
 from jointwise.solvers import simplex_weights
 from jointwise.tables.variables import MAX_ENUMERATED
@@ -54,6 +54,10 @@ def mean_logpdf(dictionary, axis, counts, fresh):
 def chosen(values, **kinds):
     variable, axis, counts = margin(values, **kinds)
     return choose_dictionary(variable, axis, counts, rng()), axis, counts
+
+
+def choose_dictionary(variable, axis, counts, rng):
+    return _scored(variable, axis, counts, rng).smallest_good(1.0)
 
 
 def families(dictionary):

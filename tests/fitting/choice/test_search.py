@@ -1,12 +1,14 @@
-"""Rank and strength of the prior: rich where columns depend strongly, plain where they do not."""
+"""Number of components and strength of the prior: rich where columns depend strongly, plain where they do not."""
 
 import numpy as np
+from tests.fitting.cases import fit_models
 
 from jointwise import Profile
 from jointwise.datasets import gaussians
 from jointwise.dictionary import Dictionary
-from jointwise.fitting.choice import RANKS, STRENGTHS, choose_model
-from jointwise.fitting.rows import LikelihoodSettings, fit_likelihood
+from jointwise.fitting import Options
+from jointwise.fitting.choice import choose_model
+from jointwise.fitting.choice.search import BETAS, NUMBERS
 from jointwise.rows.coded import CodedRows
 
 
@@ -17,7 +19,7 @@ def coded(X):
 
 
 def choice(X, seed=0, **how):
-    return choose_model(coded(X), {}, np.random.default_rng(seed), **{"n_models": 1} | how)
+    return choose_model(coded(X), Options(**{"n_models": 1} | how), np.random.default_rng(seed))
 
 
 def clusters(n, spread, seed=0):
@@ -30,8 +32,8 @@ def test_strong_dependence_wants_more_components_and_a_weaker_prior():
     strong, weak = choice(clusters(600, 4.0)), choice(clusters(600, 0.0))
     assert strong.n_components > weak.n_components
     assert strong.beta < weak.beta or weak.n_components == 1
-    assert {strong.n_components, weak.n_components} <= set(RANKS)
-    assert {strong.beta, weak.beta} <= set(STRENGTHS)
+    assert {strong.n_components, weak.n_components} <= set(NUMBERS)
+    assert {strong.beta, weak.beta} <= set(BETAS)
     assert strong.held_out > strong.independence
     assert weak.held_out >= weak.independence  # one component is independence, and is among the choices
 
@@ -43,9 +45,9 @@ def test_choice_does_not_depend_on_the_order_of_rows():
 
 def test_what_is_given_is_not_chosen():
     X = clusters(300, 2.0)
-    assert choice(X, ranks=(5,)).n_components == 5
-    assert choice(X, strengths=(2.5,)).beta == 2.5
-    both = choice({"a": [1, 2, 1, 2], "b": [1, 2, 2, 1]}, ranks=(2,), strengths=(1.0,))
+    assert choice(X, n_components=5).n_components == 5
+    assert choice(X, beta=2.5).beta == 2.5
+    both = choice({"a": [1, 2, 1, 2], "b": [1, 2, 2, 1]}, n_components=2, beta=1.0)
     assert (both.n_components, both.beta, both.held_out) == (2, 1.0, None)
 
 
@@ -54,10 +56,9 @@ def test_independent_columns_get_nothing_worse_than_independence():
     rng = np.random.default_rng(1)
     X, fresh = rng.normal(size=(2, 1000, 4))
     rows = coded(X)
-    found = choose_model(rows, {}, rng, n_models=3)
-    settings = LikelihoodSettings(found.n_components, found.beta)
-    density = fit_likelihood(rows, found.models, settings, rng).density
-    independence = fit_likelihood(rows, found.models, LikelihoodSettings(n_components=1), rng).density
+    found = choose_model(rows, Options(n_models=3), rng)
+    density = fit_models(rows, found.models, found.n_components, found.beta, rng=rng).density
+    independence = fit_models(rows, found.models, 1, rng=rng).density
     gain = density.logpdf(fresh) - independence.logpdf(fresh)
     assert gain.mean() > -3 * gain.std() / np.sqrt(len(gain)) - 1e-3
 
@@ -70,9 +71,8 @@ def test_models_see_a_column_through_different_atoms():
 def test_coarse_given_atoms_are_learned_where_rows_gain():
     X = gaussians(0).sample(3000, rng=1)
     coarse = {f"x{n}": Dictionary.grid("gaussian", -6, 6, n=5, scale=3.0) for n in range(6)}
-    how = {"n_models": 1, "ranks": (8,), "strengths": (8.0,)}
-    found, kept = (choose_model(coded(X), coarse, np.random.default_rng(0), **how, learn_dictionary=learn)
-                   for learn in ("auto", False))  # fmt: skip
+    how = {"n_models": 1, "n_components": 8, "beta": 8.0, "dictionaries": coarse}
+    found, kept = (choice(X, **how, learn_dictionary=learn) for learn in ("auto", False))
     assert found.learn_dictionary
     assert not kept.learn_dictionary
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from jointwise import JUPAD
-from jointwise.estimators import _base
+from jointwise import JUPAD, Profile
 from jointwise.fitting import rows as fitting_rows
 from jointwise.rows.coded import CodedRows
 
@@ -67,7 +66,7 @@ def assert_weighs(make, frame, *, where):
 
 def in_parts(monkeypatch):
     """Let even a small table be fitted where its rows lie, rather than be brought here; only starts take a sample."""
-    monkeypatch.setattr(_base, "CANONICAL_ROWS", 10)
+    monkeypatch.setattr(fitting_rows, "CANONICAL_ROWS", 10)
     monkeypatch.setattr(fitting_rows, "SHORT_ROWS", 300)
 
 
@@ -83,7 +82,7 @@ def assert_same_model(a, b):
 
 def assert_same_table(source, frame):
     """Profile, schema up to the container, and pair counts are those of the frame in memory."""
-    profile, expected = source.profile(), _base.Profile.of(frame)
+    profile, expected = source.profile(), Profile.of(frame)
     assert profile.columns == expected.columns
     assert profile.n_rows == expected.n_rows
     schema = profile.schema()

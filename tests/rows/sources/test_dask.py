@@ -66,7 +66,7 @@ def test_the_model_is_that_of_the_frame_in_memory(local):
     assert isinstance(found.sample(3), pd.DataFrame)
 
 
-@pytest.mark.parametrize("settings", [{}, {"polish": None}])
+@pytest.mark.parametrize("settings", [{}, {"method": "pairs"}])
 def test_a_fit_where_the_rows_lie_is_the_same_to_rounding(monkeypatch, local, settings):
     in_parts(monkeypatch)
     frame = mixed_frame()
@@ -187,7 +187,7 @@ class TestCluster:
         [
             (("jointwise.marginals.profile", "read_table"), {}),
             (("jointwise.rows.coded", "code_table"), {}),
-            (("jointwise.marginals.pairwise", "pair_counts"), {"polish": None}),
+            (("jointwise.marginals.pairwise", "pair_counts"), {"method": "pairs"}),
             (("jointwise.rows.parted", "posterior_engine", 20), {}),
         ],
         ids=["profile", "codes", "pair counts", "EM"],

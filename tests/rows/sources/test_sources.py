@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.estimators.cases import make_classifier, make_imputer
 from tests.rows.sources.cases import GUISES, arrow, as_source, columns, guise, parts
 
-from jointwise import JUPAD, JUPADClassifier, JUPADImputer, PairwiseMarginals, Profile, engines
-from jointwise.estimators import _base
+from jointwise import JUPAD, PairwiseMarginals, Profile, engines
 from jointwise.exceptions import InputError, LeftOutWarning, MissingDependencyError, StorageError
+from jointwise.fitting import rows as fitting_rows
 from jointwise.marginals import coding
 from jointwise.rows.sources import LocalSource, find_source, local
 
@@ -315,8 +316,8 @@ def test_weights_that_do_not_fit(weight, error, tmp_path):
 
 
 def test_the_classifier_says_what_to_do(tmp_path):
-    with pytest.raises(InputError, match=r"JUPADClassifier takes tables in memory.*JUPAD with the class as one"):
-        JUPADClassifier().fit(guise("lazy", arrow(), tmp_path), ["a"] * 700)
+    with pytest.raises(InputError, match=r"JointClassifier takes tables in memory.*JUPAD with the class as one"):
+        make_classifier().fit(guise("lazy", arrow(), tmp_path), ["a"] * 700)
 
 
 @pytest.mark.filterwarnings("ignore::jointwise.exceptions.MisfitWarning")  # two components for three groups
@@ -330,7 +331,7 @@ def test_the_classifier_says_what_to_do(tmp_path):
 )
 def test_scores_are_of_tables_in_memory(kind, call, tmp_path, whole):
     lazy = guise(kind, arrow(), tmp_path)
-    imputer = JUPADImputer(2, random_state=0).fit(arrow())
+    imputer = make_imputer(2, random_state=0).fit(arrow())
     for ask in (whole.score_samples, whole.density_.logpdf, imputer.transform):
         with pytest.raises(InputError, match=rf"`\.{call}\(\)` on it first, or give its rows in blocks"):
             ask(lazy)
@@ -349,7 +350,7 @@ def test_codes_in_a_file_give_the_same_model(tmp_path, monkeypatch, whole):
 
 
 def test_passes_of_em_over_the_file_are_those_over_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(_base, "CANONICAL_ROWS", 0)  # equal rows are not gathered in memory first
+    monkeypatch.setattr(fitting_rows, "CANONICAL_ROWS", 0)  # equal rows are not gathered in memory first
     table = arrow(10_000).append_column("w", pa.array(np.linspace(0.0, 2.0, 10_000)))
     few = {"n_components": 2, "random_state": 0, "max_iter": 3}
     source = guise("blocks", table, tmp_path)

@@ -93,7 +93,7 @@ def test_the_model_is_that_of_the_frame_in_memory(spark, table, frame):
     assert persisted(spark) == 0
 
 
-@pytest.mark.parametrize("settings", [{"max_iter": 30, "tol": 1e-3}, {"polish": None}])
+@pytest.mark.parametrize("settings", [{"max_iter": 30, "tol": 1e-3}, {"method": "pairs"}])
 def test_a_fit_where_the_rows_lie_is_the_same_to_rounding(spark, monkeypatch, table, frame, settings):
     in_parts(monkeypatch)
     expected, found = model(frame, **settings), model(table, **settings)

@@ -1,0 +1,104 @@
+"""Which columns of a table are fitted, of what kind, and on which bins."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jointwise._checks import check_integer, check_names, listed, unknown_name
+from jointwise.axes import Axis
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import InputError, LeftOutWarning
+from jointwise.fitting.check import Repeated, repeated_values
+from jointwise.marginals import Profile
+from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
+
+# The end bins, and one in between.
+LEAST_BINS = 3
+# Pair counts grow with the square of all columns' bins; this many take half a gigabyte.
+MOST_BINS_OF_ALL = 8192
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table as they are fitted.
+
+    Parameters
+    ----------
+    schema : Schema
+    axes : tuple of Axis
+    left_out : tuple of str
+        Columns that are not fitted.
+    repeated : mapping
+        Values that many rows share, by column.
+    """
+
+    schema: Schema
+    axes: tuple[Axis, ...]
+    left_out: tuple[str, ...]
+    repeated: Repeated
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What the user says about columns; see :class:`jointwise.JUPAD` for the parameters."""
+
+    kinds: Mapping[str, str] | None
+    supports: Mapping[str, tuple[Any, Any] | None] | None
+    steps: Mapping[str, float] | None
+    drop: Sequence[str]
+    keep: Sequence[str]
+    n_bins: int
+    dictionaries: Mapping[str, Dictionary]
+
+    def __post_init__(self) -> None:
+        check_integer("n_bins", self.n_bins, LEAST_BINS)
+        for argument in ("drop", "keep"):
+            check_names(argument, getattr(self, argument))
+
+    def settle(self, profile: Profile) -> Columns:
+        """Decide on the columns of a table."""
+        left_out = self._left_out(profile)
+        profile = profile.without(left_out)
+        schema = profile.schema(self.kinds, supports=self.supports, steps=self.steps)
+        schema = Schema(tuple(self._with_given_atoms(v) for v in schema), schema.container)
+        axes = profile.axes(schema, most_bins(schema, self.n_bins))
+        return Columns(schema, axes, left_out, repeated_values(profile))
+
+    def _left_out(self, profile: Profile) -> tuple[str, ...]:
+        """Return the columns to leave out: those to be dropped, and those that only name the rows, with a warning."""
+        for argument in ("drop", "keep"):
+            for name in getattr(self, argument):
+                if name not in profile.names:
+                    raise unknown_name(f"column in `{argument}`:", name, profile.names)
+        both = [name for name in self.drop if name in self.keep]
+        if both:
+            raise InputError(f"`drop` and `keep` must not share columns; both name {listed(both)}.")
+        if len(set(self.drop)) == len(profile.names):
+            raise InputError("`drop` names every column, so there is nothing to learn from; keep at least one.")
+        told = {*self.keep, *(self.kinds or {}), *self.dictionaries, *(self.supports or {}), *(self.steps or {})}
+        named = [name for name in profile.without(self.drop).identifiers() if name not in told]
+        if named:
+            warnings.warn(
+                f"Left out, because they name the rows and tell nothing of other columns: {listed(named)}. Pass "
+                f"keep=[{listed(named)}] to have them in, or the same as drop= to leave them out without this warning.",
+                LeftOutWarning,
+                stacklevel=5,
+            )
+        return tuple(name for name in profile.names if name in self.drop or name in named)
+
+    def _with_given_atoms(self, variable: Variable) -> Variable:
+        """Return a variable whose given atoms settle its spikes, and its support unless that is given too."""
+        if variable.name not in self.dictionaries or variable.categories is not None:
+            return variable
+        spikes = tuple(self.dictionaries[variable.name].spikes) if variable.kind is Kind.CONTINUOUS else ()
+        bounded = variable.name in (self.supports or {})
+        return replace(variable, spikes=spikes, support=variable.support if bounded else EVERYWHERE)
+
+
+def most_bins(schema: Schema, n_bins: int) -> int:
+    """Return the most bins of a column, where all columns that are not categorical share a limited number."""
+    share = MOST_BINS_OF_ALL // max(sum(v.categories is None for v in schema), 1)
+    return min(n_bins, max(share, LEAST_BINS))

@@ -1,0 +1,59 @@
+"""From counts and dictionaries to the problems that solvers take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointwise._checks import listed
+from jointwise._typing import FloatArray
+from jointwise.dictionary import Dictionary
+from jointwise.exceptions import InputError
+from jointwise.marginals.pairwise import PairwiseMarginals
+from jointwise.rows import Rows
+from jointwise.solvers import PairwiseProblem, RowsProblem, simplex_weights
+
+# Rows spread evenly over the atoms of a margin, in units of the counts' noise, the root of n.
+SMOOTHING = 0.15
+
+
+def smoothing_rows(n_rows: float) -> float:
+    """Rows spread evenly over the atoms of a margin, so that it does not follow the noise of its counts."""
+    return SMOOTHING * float(np.sqrt(n_rows))
+
+
+def rows_problem(rows: Rows, dictionaries: Sequence[Dictionary], beta: float) -> RowsProblem:
+    """Return the atoms' masses on the axes, the margin of every column, and the rows."""
+    masses, margins = [], []
+    for n, (dictionary, axis) in enumerate(zip(dictionaries, rows.axes, strict=True)):
+        prior = 0.0 if dictionary.is_identity else smoothing_rows(rows.n_rows)
+        masses.append(dictionary.masses(axis))
+        margins.append(simplex_weights(masses[n], rows.marginal(n), prior=prior))
+    return RowsProblem(tuple(masses), tuple(margins), rows.engine(), rows.n_rows, beta)
+
+
+def pairwise_problem(marginals: PairwiseMarginals, masses: Sequence[FloatArray]) -> PairwiseProblem:
+    """Return the masses of all pairs, each divided by its number of rows and weighed by that number.
+
+    Parameters
+    ----------
+    marginals : PairwiseMarginals
+    masses : sequence of arrays of shape (n_bins, n_atoms)
+        Of each column's atoms on its bins.
+    """
+    counts = {(j, k): marginals.pair(j, k) for j in range(len(masses)) for k in range(j + 1, len(masses))}
+    rows = {pair: float(c.sum()) for pair, c in counts.items()}
+    unseen = [tuple(marginals.schema.names[n] for n in pair) for pair, n_rows in rows.items() if n_rows == 0]
+    if unseen:
+        raise InputError(
+            f"No row holds both values of {listed(unseen, 3)}, so pairs cannot tell how they depend on each other. "
+            "Drop one column of each such pair, or add rows that hold both."
+        )
+    most = max(rows.values())
+    return PairwiseProblem(
+        tuple(masses),
+        {pair: c / rows[pair] for pair, c in counts.items()},
+        shares={pair: n / most for pair, n in rows.items()},
+        margins=tuple(m / m.sum() for m in map(marginals.marginal, range(len(masses)))),
+    )
