@@ -207,7 +207,7 @@ def test_a_table_too_large_to_keep_is_told_by_its_joint_density(trained, tmp_pat
     ("args", "words"),
     [
         (["--drop", "a", "--drop", "b", "--drop", "job", "--drop", "k"], "no column beside 'kind'"),
-        (["--kind", "kind=integer"], "cannot be integer"),
+        (["--kind", "kind=integer"], "its kind cannot be 'integer'"),
     ],
 )
 def test_what_is_no_class_is_refused(trained, tmp_path, args, words):

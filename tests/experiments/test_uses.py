@@ -93,7 +93,7 @@ def test_a_miniature_run(module, tmp_path, monkeypatch):
     # small fits: what is tested is the way from rows to page
     given = {f"x{n}": Dictionary.grid("gaussian", -3, 3, n=9, scale=1) for n in range(25)}
     small = {"n_components": 4, "beta": 2.0, "dictionaries": given, "learn_dictionary": False, "n_init": 1}
-    monkeypatch.setattr(samples, "classifier", partial(make_classifier, **small))
+    monkeypatch.setattr(samples, "JointClassifier", partial(make_classifier, **small))
     monkeypatch.setattr(conditional, "JUPAD", partial(JUPAD, **small))
     monkeypatch.setattr(samples, "RandomForestClassifier", partial(samples.RandomForestClassifier, 5))
     monkeypatch.setattr(samples, "KEYS", {samples.REAL: "real", "JUPAD()": "jupad"})

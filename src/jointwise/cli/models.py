@@ -155,7 +155,10 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
         raise InputError(f"{file.label} has no rows, so there is nothing to learn from.")
     types = file.dtypes()
     dtypes = {name: types[name] for name in names}
-    passes = iter(("Looking at the columns", "Coding the rows", "Reading the numbers"))
+    passes = iter(
+        ("Looking at the class",) * (settings.target is not None)
+        + ("Looking at the columns", "Coding the rows", "Reading the numbers")
+    )
 
     def blocks() -> Iterator[Table]:
         first = 0

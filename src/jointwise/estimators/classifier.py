@@ -21,7 +21,7 @@ from jointwise.estimators._summary import warn_unfinished
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.fitting import Fit
-from jointwise.fitting.classes import fit_second
+from jointwise.fitting.classes import fit_second, without_unmet_classes
 from jointwise.joint.classes import ClassModel, SecondDensity
 from jointwise.joint.density import JointDensity
 from jointwise.marginals import PairwiseMarginals
@@ -158,11 +158,13 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         """
         self._check_parameters()
         inner = self._unfitted()
-        _with_class(inner, target)
 
         def class_last() -> Iterator[Table]:
             return (_class_last(read_table(block), target) for block in blocks())
 
+        first_block = next(class_last(), None)
+        is_ordered = first_block is not None and first_block.read(-1).ordered
+        _with_class(inner, target, "ordinal" if is_ordered else "categorical")
         self._keep_density(inner.fit_blocks(class_last), target)
         self._adopt_names(inner.n_features_in_ - 1)
         self.classes_ = np.array(self.class_model_.classes)
@@ -223,6 +225,10 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             raise InputError(f"The class {shown(target)} is missing from `density_`; take it out of `drop`.")
         if len(self.density_.names) == 1:
             raise InputError(f"The table has no column beside {shown(target)} to tell it by; keep some.")
+        fit = getattr(fitted, "fit_", None)
+        self._fit = without_unmet_classes(fit) if isinstance(fit, Fit) else None
+        if self._fit is not None:
+            self.density_ = self._fit.density
         self.target_name_ = target
         self._keep_classes(None)
 
@@ -234,8 +240,8 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
 
     def _first_fit(self) -> Fit | None:
         """Return the fit of ``density_`` where a second density can be asked beside it."""
-        fit = getattr(self.estimator_, "fit_", None)
-        if not isinstance(fit, Fit) or fit.choice.beta is None or fit.was_interrupted:
+        fit = self._fit
+        if fit is None or fit.choice.beta is None or fit.was_interrupted:
             return None
         return fit if self.standardise and 1 < len(self.class_model_.classes) <= MOST_CLASSES else None
 
@@ -274,8 +280,8 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             self._keep_classes(found[0])
 
 
-def _with_class(estimator: Any, name: str) -> None:
-    """Tell an estimator that a column is the class."""
+def _with_class(estimator: Any, name: str, usual: str = "categorical") -> None:
+    """Tell an estimator that a column is the class, of the usual kind unless it was told another."""
     if "kinds" not in estimator.get_params():
         raise InputError(
             f"`estimator` must have a parameter `kinds`, to be told that the class is categorical; "
@@ -284,9 +290,9 @@ def _with_class(estimator: Any, name: str) -> None:
     kinds = {} if estimator.kinds is None else estimator.kinds
     if not isinstance(kinds, Mapping):
         return  # the estimator itself says what is wrong
-    kind = kinds.get(name, "categorical")
+    kind = kinds.get(name, usual)
     if kind not in ("categorical", "ordinal"):
-        raise InputError(f"The class must be categorical or ordinal; kinds[{shown(name)}] is {shown(kind)}.")
+        raise InputError(f"The class {shown(name)} must be categorical or ordinal; its kind cannot be {shown(kind)}.")
     estimator.set_params(kinds={**kinds, name: kind})
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
-from jointwise.axes import Axis, encode_rows
+from jointwise.axes import Axis, DiscreteAxis, encode_rows
+from jointwise.dictionary import Dictionary
 from jointwise.fitting.average import average
 from jointwise.fitting.choice import choose_model, short_fit
 from jointwise.fitting.choice.folds import SEARCH_ROWS, fold_weights
@@ -95,6 +96,29 @@ def _standardised_rows(
     renamed = tuple(replace(v, name=unused_name(f"mix {k + 1}", taken)) for k, v in enumerate(mixed))
     axes = profile.axes(mixed, most_bins) + tuple(first.axes[n] for n in others)
     return CodedRows(Schema(renamed + kept, schema.container), axes, encode_rows(seen, axes), weights)
+
+
+def without_unmet_classes(fit: Fit) -> Fit:
+    """Return the fit without levels of the class, the last variable, that no row has."""
+    schema, mixture = fit.density.schema, fit.density.mixture
+    levels = schema.variables[-1].categories or ()
+    met = np.flatnonzero(mixture.coefficients[-1].any(axis=1))
+    if len(met) == len(levels):
+        return fit
+    target = replace(
+        schema.variables[-1], categories=tuple(levels[code] for code in met), observed=(0.0, len(met) - 1.0)
+    )
+    atoms = Dictionary.categories(len(met))
+    mixture = ProductMixture(
+        mixture.weights,
+        (*mixture.coefficients[:-1], mixture.coefficients[-1][met]),
+        (*mixture.dictionaries[:-1], atoms),
+    )
+    density = replace(fit.density, schema=Schema((*schema.variables[:-1], target), schema.container), mixture=mixture)
+    choice = replace(fit.choice, models=tuple((*model[:-1], atoms) for model in fit.choice.models))
+    return replace(
+        fit, density=density, choice=choice, axes=(*fit.axes[:-1], DiscreteAxis(np.arange(len(met), dtype=float)))
+    )
 
 
 @dataclass(frozen=True, eq=False)

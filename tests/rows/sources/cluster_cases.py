@@ -17,6 +17,7 @@ import pandas as pd
 
 from jointwise import JUPAD, Profile
 from jointwise.fitting import rows as fitting_rows
+from jointwise.fitting import starts
 from jointwise.rows.coded import CodedRows
 
 FIRST_DAY = dt.date(2024, 1, 1)
@@ -67,7 +68,7 @@ def assert_weighs(make, frame, *, where):
 def in_parts(monkeypatch):
     """Let even a small table be fitted where its rows lie, rather than be brought here; only starts take a sample."""
     monkeypatch.setattr(fitting_rows, "CANONICAL_ROWS", 10)
-    monkeypatch.setattr(fitting_rows, "SHORT_ROWS", 300)
+    monkeypatch.setattr(starts, "SHORT_ROWS", 300)
 
 
 def arrays(fitted):
