@@ -16,9 +16,8 @@ from typer.core import TyperGroup
 
 from jointwise.cli import checks, commands, rows, showcase, streams
 from jointwise.cli.files import forget_spooled
-from jointwise.cli.language import QuestionError
 from jointwise.cli.screen import note
-from jointwise.exceptions import JointwiseError
+from jointwise.exceptions import JointwiseError, QuestionError
 
 # What a shell reports of a process that Ctrl-C or a plain kill has ended.
 INTERRUPTED, TERMINATED = 130, 143

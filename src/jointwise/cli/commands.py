@@ -236,12 +236,13 @@ def query(
     density = load_model(model)
     bound = bind(asked, density.schema)
     if not bound.names:
-        p = plain(answers.probability(density, bound.asked, bound.given))
-        if p == 0 and any(isinstance(r, Point) and _has_density(density, n) for n, r in bound.asked.items()):
+        p = plain(density.condition(bound.given).probability(bound.asked))
+        points = [density.schema[name] for name, region in bound.asked.items() if isinstance(region, Point)]
+        if p == 0 and any(variable.kind is Kind.CONTINUOUS for variable in points):
             screen.note("Note: a single value of a continuous variable has probability zero; ask for a range.")
         _put(output, form, [{"probability": [p]}], [f"{p:.6g}"])
         return
-    rest = answers.condition(density, bound.given)
+    rest = density.condition(bound.given)
     parts, table = answers.distribution(rest, bound.names)
     if form == "table":
         numeric = [name for name in bound.names if rest.schema[name].categories is None]
@@ -266,10 +267,6 @@ def _pictures(names: tuple[str, ...], parts: list[answers.Partition], table: Flo
     share = sum(columns["probability"])
     rows = f"These are the {few} most probable of {table.size:,} rows, together {share:.1%}."
     return [picture, f"{rows} All of them: -o FILE; another number of them: --top N."]
-
-
-def _has_density(density: JointDensity, n: int) -> bool:
-    return density.schema.variables[n].kind is Kind.CONTINUOUS
 
 
 def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], pictures: list[Any]) -> None:
@@ -297,10 +294,10 @@ def sample(
     conditions = parse_conditions(given) if given is not None else None
     density = load_model(model)
     regions = bind(conditions, density.schema).given if conditions else {}
-    rest = answers.condition(density, regions)
+    rest = density.condition(regions)
     fixed = {
-        density.names[i]: density.schema.variables[i].decode_value(region.value)
-        for i, region in regions.items()
+        name: density.schema[name].decode_value(region.value)
+        for name, region in regions.items()
         if isinstance(region, Point)
     }
     rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ import numpy as np
 
 from jointwise._checks import shown
 from jointwise.cli.cells import value_of
-from jointwise.exceptions import InputError, JointwiseError, UnknownNameError
+from jointwise.exceptions import InputError, JointwiseError, QuestionError, UnknownNameError
 from jointwise.joint.events import Interval, Point, Region, parse_region
 from jointwise.tables.variables import Kind, Schema, Variable
 
@@ -35,26 +35,7 @@ _TOKEN = re.compile(
     r"|(?P<sign>\.\.|!=|<=|>=|[=<>|,(){}])"
     r"|(?P<word>(?:(?!\.\.)[^\s\"'=<>!|,(){}])+))"
 )
-# Of a longer question only so many characters around the place are shown.
-SHOWN_LINE = 200
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-
-
-class QuestionError(InputError):
-    """A question that cannot be read, with the place where it goes wrong.
-
-    >>> print(QuestionError("There is no such variable.", "inc | age > 40", 0))
-    There is no such variable.
-      inc | age > 40
-      ^
-    """
-
-    def __init__(self, sentence: str, text: str, at: int) -> None:
-        line = text.replace("\n", " ").replace("\t", " ")
-        start = max(at - SHOWN_LINE // 2, 0) if len(line) > SHOWN_LINE else 0
-        before, after = "..." * (start > 0), "..." * (start + SHOWN_LINE < len(line))
-        line = f"{before}{line[start : start + SHOWN_LINE]}{after}"
-        super().__init__(f"{sentence}\n  {line}\n  {' ' * (len(before) + at - start)}^")
 
 
 @dataclass(frozen=True)
@@ -225,22 +206,22 @@ def _tokens(text: str) -> Iterator[Token]:
 
 @dataclass(frozen=True)
 class Bound:
-    """A question of known variables, by their positions."""
+    """A question about known variables; regions by the names of their variables."""
 
     names: tuple[str, ...]
-    asked: Mapping[int, Region]
-    given: Mapping[int, Region]
+    asked: Mapping[str, Region]
+    given: Mapping[str, Region]
 
 
 def bind(question: Question, schema: Schema) -> Bound:
     """Check a question against the variables of a model, and turn values into what the model computes with."""
     binder = _Binder(question.text, schema)
     given, asked = binder.regions(question.given), binder.regions(question.asked)
-    names = [schema.variables[binder.position(token)].name for token in question.names]
+    names = [binder.variable(token).name for token in question.names]
     for token in (*question.names, *(condition.name for condition in question.asked)):
         if names.count(token.text) > 1:
             raise QuestionError(f"{shown(token.text)} is asked for twice.", question.text, token.at)
-        if isinstance(given.get(schema.index(token.text)), Point):
+        if isinstance(given.get(token.text), Point):
             raise QuestionError(
                 f"{shown(token.text)} is given one value, so nothing is left to ask of it.", question.text, token.at
             )
@@ -252,18 +233,18 @@ class _Binder:
         self._text = text
         self._schema = schema
 
-    def position(self, token: Token) -> int:
+    def variable(self, token: Token) -> Variable:
         try:
-            return self._schema.index(token.text)
+            return self._schema[token.text]
         except UnknownNameError as error:
             raise QuestionError(str(error), self._text, token.at) from None
 
-    def regions(self, conditions: tuple[Condition, ...]) -> dict[int, Region]:
-        found: dict[int, Region] = {}
+    def regions(self, conditions: tuple[Condition, ...]) -> dict[str, Region]:
+        found: dict[str, Region] = {}
         for condition in conditions:
-            n = self.position(condition.name)
-            region = self._region(self._schema.variables[n], condition)
-            found[n] = self._both(found[n], region, condition.name) if n in found else region
+            variable = self.variable(condition.name)
+            name, region = variable.name, self._region(variable, condition)
+            found[name] = self._both(found[name], region, condition.name) if name in found else region
         return found
 
     def _region(self, variable: Variable, condition: Condition) -> Region:

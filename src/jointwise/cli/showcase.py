@@ -15,7 +15,7 @@ import typer
 
 from jointwise._checks import shown
 from jointwise._files import is_stream
-from jointwise.cli import answers, commands, rows, screen
+from jointwise.cli import commands, rows, screen
 from jointwise.cli.commands import Missing, Model
 from jointwise.cli.files import open_table
 from jointwise.cli.language import bind, parse_question
@@ -59,7 +59,7 @@ def plot(
     asked = parse_question(question) if question is not None else None
     density = load_model(model, missing or ())
     names: tuple[str, ...] = ()
-    given: Mapping[int, Region] = {}
+    given: Mapping[str, Region] = {}
     if asked is not None:
         bound = bind(asked, density.schema)
         names, given = bound.names, bound.given
@@ -69,7 +69,7 @@ def plot(
         raise typer.BadParameter("--components draws one variable; name it.", param_hint="--components")
     _check_text(density)
     table = None if data is None else _rows_given(density, given, open_table(data, missing or ()))
-    figure = _figure(answers.condition(density, given), names, table, components=components)
+    figure = _figure(density.condition(given), names, table, components=components)
     picture = io.BytesIO()
     figure.savefig(picture, format=form, dpi=DPI)
     write_bytes(output, picture.getvalue())
@@ -106,13 +106,13 @@ def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, compon
     return plots.plot_mutual_information(density).figure
 
 
-def _rows_given(density: JointDensity, given: Mapping[int, Region], file: TableFile) -> Any:
+def _rows_given(density: JointDensity, given: Mapping[str, Region], file: TableFile) -> Any:
     """Rows of the first block of a table that meet the conditions: enough for any picture."""
     check_columns(file, density.schema)
     for _, block, X in encoded_blocks(file, density.schema, "Reading"):
         keep = np.ones(len(X), dtype=bool)
-        for n, region in given.items():
-            keep &= _meets(X[:, n], region)
+        for name, region in given.items():
+            keep &= _meets(X[:, density.schema.index(name)], region)
         return read_table(file.frame(block, {v.name: v.dtype for v in density.schema})).rows(keep)
     raise InputError(f"{file.label} has no rows to draw.")
 
