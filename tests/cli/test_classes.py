@@ -94,7 +94,7 @@ def test_the_joint_density_is_there_for_all_other_questions(trained):
 def test_info_says_so(trained):
     _, path, _, same = trained
     shown = run("info", path).stdout
-    assert f"tells classes of 'kind': {same.standardised_share_:.0%} by a second density" in shown
+    assert f"classes of 'kind': {same.standardised_share_:.0%} by a second density" in shown
     assert "tells classes" not in run("info", path, "--format", "csv").stdout
 
 
@@ -139,7 +139,7 @@ def test_rows_that_do_not_name_their_class_are_left_out_and_counted(trained, tmp
     both = {name: np.concatenate([column, more[name]]) for name, column in bands().items()}
     path = written(tmp_path / "gaps.csv", both)
     result = run("fit", path, "--target", "kind", "-o", tmp_path / "m.jw")
-    assert "left out, for they do not name 'kind': 40 of 280 rows" in result.stderr
+    assert "left out 40 of 280 rows, which have no value in 'kind'" in result.stderr
     assert (tmp_path / "m.jw").read_bytes() == trained[1].read_bytes()
     none = written(tmp_path / "none.csv", more)
     assert "No row of" in run("fit", none, "--target", "kind", "-o", tmp_path / "n.jw", code=1).stderr
@@ -155,7 +155,7 @@ def test_categories_that_were_not_seen_are_gaps(trained, tmp_path):
     columns["job"][:5] = None
     expected = same.predict_proba(features(columns))
     np.testing.assert_allclose(probabilities(result.stdout, same.classes_), expected, rtol=1e-9)
-    assert " of 30 rows that name" in result.stderr  # a class that was not seen is told wrongly
+    assert " of 30 rows with a value" in result.stderr  # a class that was not seen is told wrongly
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_classes_are_shown_as_in_the_file(tmp_path, labels, shown):
     columns = bands(90, labels=labels)
     columns["kind"][4] = None
     path = written(tmp_path / "t.csv", columns)
-    run("fit", path, "--target", "kind", "--rank", 2, "-o", tmp_path / "m.jw")
+    run("fit", path, "--target", "kind", "--n-components", 2, "-o", tmp_path / "m.jw")
     result = run("classify", tmp_path / "m.jw", path, "--target", "kind", "--proba")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert sorted({row["kind"] for row in rows}) == shown
@@ -184,7 +184,7 @@ def test_an_ordered_class_keeps_its_order_without_levels_that_no_row_has(tmp_pat
     codes = pa.array([levels.index(c) for c in columns["kind"]], pa.int8())
     kind = pa.DictionaryArray.from_arrays(codes, pa.array(levels), ordered=True)
     parquet.write_table(pa.table({"a": columns["a"], "b": columns["b"], "kind": kind}), tmp_path / "t.parquet")
-    run("fit", tmp_path / "t.parquet", "--target", "kind", "--rank", 2, "-o", tmp_path / "m.jw")
+    run("fit", tmp_path / "t.parquet", "--target", "kind", "--n-components", 2, "-o", tmp_path / "m.jw")
     model = ClassModel.load(tmp_path / "m.jw")
     assert model.classes == ("low", "mid", "high")
     assert model.density.schema["kind"].ordered
@@ -199,7 +199,7 @@ def test_a_table_too_large_to_keep_is_told_by_its_joint_density(trained, tmp_pat
     large, small = ClassModel.load(tmp_path / "m.jw"), ClassModel.load(path)
     assert large.second is None
     np.testing.assert_array_equal(large.density.mixture.weights, small.density.mixture.weights)
-    assert "tells classes of 'kind': by the joint density alone" in run("info", tmp_path / "m.jw").stdout
+    assert "classes of 'kind': by the joint density alone" in run("info", tmp_path / "m.jw").stdout
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def finish(process, data=None):
 
 def test_a_pipe_from_fit_to_answers(table, tmp_path):
     data = Path(table).read_bytes()
-    code, model, err = finish(start("fit", "-", "-o", "-", "--rank", 2), data)
+    code, model, err = finish(start("fit", "-", "-o", "-", "--n-components", 2), data)
     assert code == 0, err
     assert model.startswith(b"JOINTWISE\n")
     code, drawn, err = finish(start("sample", "-", "-n", 5, "--format", "jsonl"), model)
@@ -140,11 +140,11 @@ def test_pipes_of_the_shell(model, table, tmp_path):
     code, out, err = shell("jw query <(cat $1) 'P(sex=F)'", model)
     assert (code, err) == (0, "")
     assert out == shell("jw query $1 'P(sex=F)'", model)[1]
-    code, _, err = shell("jw fit <(cat $1) <(cat $1) --rank 2 -o $2", table, tmp_path / "m.jw")
+    code, _, err = shell("jw fit <(cat $1) <(cat $1) --n-components 2 -o $2", table, tmp_path / "m.jw")
     assert code == 0, err
     assert shell("jw sample $1 -n 3 -o >(wc -l)", model)[:2] == (0, b"4\n")
     assert shell("jw sample $1 -n 3 -o /dev/stdout --format jsonl | wc -l", model)[:2] == (0, b"3\n")
-    code, out, _ = shell("jw fit $1 --rank 2 -o >(head -c 9)", table)
+    code, out, _ = shell("jw fit $1 --n-components 2 -o >(head -c 9)", table)
     assert (code, out) == (0, b"JOINTWISE")
     assert "is empty" in shell("jw query <(true) sex", model)[2]
 
@@ -159,7 +159,7 @@ def test_pipes_with_names_links_and_modes(model, table, tmp_path):
     code, drawn, err = shell("cat $2 & jw sample $1 -n 3 -o $2; code=$?; wait; exit $code", model, pipe)
     assert (code, drawn.count(b"\n"), err) == (0, 4, "")
     assert pipe.is_fifo()
-    code, _, err = shell("cat $1 > $2 & jw fit $2 --rank 2 -o $3", table, pipe, tmp_path / "m.jw")
+    code, _, err = shell("cat $1 > $2 & jw fit $2 --n-components 2 -o $3", table, pipe, tmp_path / "m.jw")
     assert code == 0, err
     code, answer, err = shell("cat $1 > $2 & jw query $2 'P(sex=F)'", tmp_path / "m.jw", pipe)
     assert (code, 0 < float(answer) < 1, err) == (0, True, "")
@@ -172,7 +172,7 @@ def test_pipes_with_names_links_and_modes(model, table, tmp_path):
 def test_a_full_device_is_named_and_stays_one(model, table, tmp_path):
     full = tmp_path / "full"
     full.symlink_to("/dev/full")  # whatever goes wrong, the device itself is not replaced
-    for line in ("jw sample $1 -n 3 -o $2", "jw fit $3 --rank 2 -o $2"):
+    for line in ("jw sample $1 -n 3 -o $2", "jw fit $3 --n-components 2 -o $2"):
         code, out, err = shell(line, model, full, table)
         assert (code, out, err) == (1, b"", f"Error: {full}: No space left on device.\n")
     assert stat.S_ISCHR(full.stat().st_mode)

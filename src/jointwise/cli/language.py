@@ -12,7 +12,7 @@ Grammar::
     name,value = words without signs, other than "in" between them; or anything in single or double quotes
 
 Nothing is evaluated: text becomes tokens, tokens become a `Question`, and `bind` checks it against the variables of a
-model. Whatever is wrong is shown with its place.
+model. An error shows the place in the question.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of a question and where it begins; ``kind`` is "quoted", "word", "end" or the sign itself."""
+    """A piece of a question and its position; ``kind`` is "quoted", "word", "end" or the sign itself."""
 
     kind: str
     text: str
@@ -49,7 +49,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Condition:
-    """What is said of one variable: a comparison with one value, a range with two, or a list of values."""
+    """A condition on one variable: a comparison with one value, a range of two, or a list of values."""
 
     name: Token
     relation: str
@@ -113,7 +113,7 @@ class _Parser:
             return names, ()
         if not bracketed:
             raise self._wrong(
-                "Before the bar stand names alone; write P(...) around a question that says what they should be",
+                "Only names may stand before the bar; write P(...) around a question with conditions there",
                 relation,
             )
         self._next = start
@@ -201,7 +201,7 @@ def _tokens(text: str) -> Iterator[Token]:
     yield Token("end", "", end)
 
 
-# ---- questions of a model's variables ------------------------------------------------------------------------
+# ---- questions about a model's variables ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class Bound:
 
 
 def bind(question: Question, schema: Schema) -> Bound:
-    """Check a question against the variables of a model, and turn values into what the model computes with."""
+    """Check a question against the variables of a model, and turn its conditions into regions."""
     binder = _Binder(question.text, schema)
     given, asked = binder.regions(question.given), binder.regions(question.asked)
     names = [binder.variable(token).name for token in question.names]
@@ -266,7 +266,7 @@ class _Binder:
         return value
 
     def _both(self, a: Region, b: Region, token: Token) -> Region:
-        """Two ranges of one variable, as in ``age > 30, age < 40``, are one."""
+        """Join two ranges of one variable, such as ``age > 30, age < 40``."""
         if isinstance(a, Interval) and isinstance(b, Interval):
             low, high = max(a.low, b.low), min(a.high, b.high)
             if low <= high:
@@ -298,7 +298,7 @@ def _above(variable: Variable, values: list[Any]) -> Region:
 
 
 def _edge(variable: Variable, value: Any, towards: float) -> float:
-    """The next value that a variable can take, beyond one that a strict comparison leaves out."""
+    """Next value that a variable can take after ``value``, which a strict comparison excludes."""
     parse_region(variable, (value, None))  # refuses categories without an order
     number = variable.encode_value(value)
     if variable.kind is Kind.CONTINUOUS:

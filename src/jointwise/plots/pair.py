@@ -1,4 +1,4 @@
-"""Two variables of any kinds as a heat map with data, and several two by two."""
+"""Two variables of any kinds as a heat map with data, and several variables in pairs."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.collections import QuadMesh
 
-# More rows than this only hide each other.
+# Most rows drawn as points; more would only hide each other.
 MOST_POINTS = 2000
-# Variables of a corner plot where none are named.
+# Variables of a corner plot if none are named.
 MOST_PANELS = 6
 FEW_TICKS = 3
-# More category names than this are written steeply.
+# With more category names than this, they are written more steeply.
 STEEP = 12
 
 
 def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes | None = None) -> Axes:
     """Draw the joint density of two variables as a heat map, with rows of data as points.
 
-    Colour is the mean density of a cell, a probability where both variables have single values. Points that share a
-    place are spread about it. A spike is a strip beside the range, whose colours have a scale of their own: they
-    tell how the other variable is distributed there, the percentage tells how often that is.
+    Colour is the mean density of a cell, or its probability if both variables have single values. Points that share a
+    place are spread around it. A spike is a strip beside the range with its own scale of colours: they show the
+    distribution of the other variable at the spike, and the percentage is the probability of the spike.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes 
     a, b : str
         The variables along the horizontal and the vertical axis.
     data : table, optional
-        Rows with columns of these names; an array must have all columns of the density. Of more than 2,000 rows some
-        are drawn, evenly taken.
+        Rows with columns of these names; an array must have all columns of the density. At most 2,000 rows are
+        drawn, evenly spaced in the table.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -67,7 +67,7 @@ def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes 
     ('x0', 'x3')
     """
     if a == b:
-        raise InputError(f"A pair is of two different variables, got {shown(a)} twice; see plot_marginal.")
+        raise InputError(f"A pair needs two different variables, got {shown(a)} twice; see plot_marginal.")
     rulers = Ruler.of(check_density(density), a), Ruler.of(density, b)
     rows = None if data is None else encoded_columns(density, [a, b], data)
     width, height = (max(0.0, 0.25 * (len(r.variable.categories or ()) - 12)) for r in rulers)
@@ -140,7 +140,7 @@ def draw_pair(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray | None, size:
 
 
 def _blocks(across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Edges and densities of the range, then of the strips along it, then of where strips cross."""
+    """Edges and densities of the range, then of the strips along it, then of the crossings of strips."""
     left, right = across.conditionals() * across.mixing, up.conditionals()
     left_spikes, right_spikes = across.spike_conditionals() * across.mixing, up.spike_conditionals()
     blocks = [(across.edges, up.edges, left @ right.T)]
@@ -154,7 +154,7 @@ def _blocks(across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, Floa
 
 
 def _rule_cells(ax: Axes, across: Ruler, up: Ruler) -> None:
-    """White lines between the cells of single values, where they are not too many."""
+    """Draw white lines between the cells of single values, if they are not too many."""
     for ruler, lines in ((across, ax.vlines), (up, ax.hlines)):
         if ruler.values is not None and len(ruler.values) <= 30:
             lines(ruler.edges[1:-1], *(up if ruler is across else across).limits, color="white", lw=1.5)
@@ -178,7 +178,7 @@ def _draw_points(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray, size: flo
 
 
 def _dress_corner(axes: AnyArray, rulers: list[Ruler]) -> None:
-    """Ticks and names at the left and at the bottom only."""
+    """Put ticks and names at the left and at the bottom only."""
     last = len(rulers) - 1
     for i, k in zip(*np.tril_indices(len(rulers)), strict=True):
         ax = axes[i, k]
@@ -200,7 +200,7 @@ def _dress_corner(axes: AnyArray, rulers: list[Ruler]) -> None:
 
 
 def slant(axis: Axis, ruler: Ruler, *, always: bool = False) -> None:
-    """Write long category names aslant."""
+    """Write long category names at an angle."""
     if ruler.variable.categories is not None and (always or names_room(ruler)):
         steep = len(ruler.variable.categories) > STEEP
         for label in axis.get_ticklabels():
@@ -208,7 +208,7 @@ def slant(axis: Axis, ruler: Ruler, *, always: bool = False) -> None:
 
 
 def names_room(ruler: Ruler) -> float:
-    """Inches that category names need below an axis beyond one line; none where they fit side by side."""
+    """Inches that category names need below an axis beyond one line; zero if they fit side by side."""
     lengths = [len(str(c)) for c in ruler.variable.categories or ()]
     if sum(lengths) + 2 * len(lengths) <= LONGEST_ROW:
         return 0.0
