@@ -31,7 +31,7 @@ def test_a_fit_that_did_not_converge_says_so():
 def test_without_stages_there_is_nothing_to_draw():
     with pytest.raises(InputError, match="needs a fitted estimator"):
         plot_convergence(JUPAD())
-    with pytest.raises(InputError, match="nothing to solve"):
+    with pytest.raises(InputError, match="took no steps"):
         plot_convergence(JUPAD(1).fit(ROWS))
 
 
