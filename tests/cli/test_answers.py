@@ -53,7 +53,7 @@ def test_rows_sum_to_one(density, name, given):
 
 
 def test_every_row_can_be_asked_back(density):
-    """A row's label is a condition: with ranges of integers, and values, the probability is the same."""
+    """The label of a row, used as a condition, has the probability of the row."""
     for name in ("sex", "children", "age"):
         parts, table = answers.distribution(density, (name,))
         for text, p in zip(parts[0].labels, table, strict=True):
@@ -79,7 +79,7 @@ def spiky(spikes, law, kind="continuous"):
 
 
 def beginning(label):
-    """Where a row begins, whether what begins there is left out, and where it ends; told by its label alone."""
+    """From a label: where its row begins, whether that value is excluded, and where the row ends."""
     low, _, high = str(label).partition("..")
     if not high and low.startswith("<"):
         low, high = "-inf", low
@@ -198,13 +198,13 @@ def test_summaries(density):
     ("law", "words"),
     [(StudentT(1.5, 3.0, 1.0), "x: mean 3, median 3, "), (Cauchy(3.0, 1.0), "x: median 3, ")],
 )
-def test_a_mean_is_told_where_there_is_one(law, words):
+def test_a_mean_is_shown_if_it_exists(law, words):
     schema = Schema((Variable("x", "continuous"),))
     density = JointDensity(schema, ProductMixture([1.0], [np.ones((1, 1))], (Dictionary((law,)),)))
     assert answers.summary(density, "x").startswith(words)
 
 
-def test_what_is_next_to_impossible_is_told(density):
+def test_almost_impossible_conditions_warn(density):
     far = bind(parse_question("P(sex=F | age > 300)"), density.schema)
     with pytest.warns(RareEventWarning, match="What is given of 'age' is next to impossible"):
         density.condition(far.given).probability(far.asked)

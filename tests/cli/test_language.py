@@ -1,4 +1,4 @@
-"""The language of questions: what is read, and where it goes wrong."""
+"""The language of questions: what it means, and where mistakes are shown."""
 
 from contextlib import suppress
 

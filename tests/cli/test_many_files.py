@@ -1,4 +1,4 @@
-"""Several files, or folders of them, are one table for `fit`."""
+"""`fit` reads several files, or folders of them, as one table."""
 
 import pyarrow as pa
 import pytest

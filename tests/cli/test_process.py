@@ -1,4 +1,4 @@
-"""The command as a process of its own: pipes, exit codes, kills, and packages that are not there."""
+"""The command as its own process: pipes, exit codes, kills, and missing packages."""
 
 import os
 import shlex
@@ -93,7 +93,7 @@ def test_an_interrupt_is_one_line(model, tmp_path):
 
 @pytest.mark.parametrize("wait", [0.0, 0.1, 0.3])
 def test_an_interrupt_during_import_is_one_line(model, wait):
-    """The first thing imported says that it has begun, so that Python itself is up."""
+    """The first import prints a line, which shows that Python has started."""
     command = [sys.executable, "-c", "from jointwise.cli import main\nprint('on', flush=True)\nmain()"]
     process = start("sample", model, "-n", 10_000_000, "-o", os.devnull, command=command)
     process.stdout.readline()
@@ -104,7 +104,7 @@ def test_an_interrupt_during_import_is_one_line(model, wait):
 
 
 def shell(line, *args):
-    """Run a line of bash in which jw is the command and $1, $2, ... are the arguments; its streams can be closed."""
+    """Run a line of bash in which jw is the command and $1, $2, ... are the arguments; it may close streams."""
     script = f'jw() {{ {shlex.join(COMMAND)} "$@"; }}\n{line}'
     done = subprocess.run(
         ["bash", "-c", script, "bash", *map(str, args)], env=ENVIRONMENT, capture_output=True, timeout=120, check=False
@@ -171,7 +171,7 @@ def test_pipes_with_names_links_and_modes(model, table, tmp_path):
 @needs_bash
 def test_a_full_device_is_named_and_stays_one(model, table, tmp_path):
     full = tmp_path / "full"
-    full.symlink_to("/dev/full")  # whatever goes wrong, the device itself is not replaced
+    full.symlink_to("/dev/full")  # a failure must not replace the device itself
     for line in ("jw sample $1 -n 3 -o $2", "jw fit $3 --n-components 2 -o $2"):
         code, out, err = shell(line, model, full, table)
         assert (code, out, err) == (1, b"", f"Error: {full}: No space left on device.\n")
@@ -180,7 +180,7 @@ def test_a_full_device_is_named_and_stays_one(model, table, tmp_path):
 
 @needs_bash
 def test_bytes_that_are_no_text(model, table, tmp_path):
-    """Arguments and names of files in which UTF-8 is broken, and a terminal that knows ASCII alone."""
+    """Arguments and file names that are not UTF-8, and a terminal with ASCII only."""
     code, _, err = shell("jw query $1 $'\\xff'", model)
     assert (code, err.split(".")[0]) == (2, r"Error: Unknown variable '\udcff'")
     assert shell("jw query $'\\xff.jw' sex") == (1, b"", "Error: There is no file \\udcff.jw.\n")

@@ -98,7 +98,7 @@ class CellCounts:
         types = set(self.counts)
         return next((joined for parts, joined in _JOINS if types and types <= parts), "string")
 
-    def stranger(self) -> Any | None:
+    def odd_cell(self) -> Any | None:
         """First cell that is no number in a column of mostly numbers; None if there is none."""
         numbers, total = sum(self.counts[found] for found in _NUMBERS), self.counts.total()
         if numbers == total or numbers < NEARLY * total:
@@ -166,7 +166,7 @@ def _moment(cell: Any, dtype: str) -> dt.date:
     if dtype == "date":
         return dt.date.fromisoformat(cell)
     moment = dt.datetime.fromisoformat(cell)
-    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone, whatever the season
+    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone for summer and winter
 
 
 def as_text(cell: Any) -> str:

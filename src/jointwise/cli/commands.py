@@ -14,7 +14,15 @@ from jointwise._typing import FloatArray
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_tables
 from jointwise.cli.language import bind, parse_conditions, parse_question
-from jointwise.cli.models import FitSettings, fit_table, load_model, load_stored, plain_model, save_model, say_doubts
+from jointwise.cli.models import (
+    FitSettings,
+    fit_table,
+    load_model,
+    load_stored,
+    note_odd_cells,
+    plain_model,
+    save_model,
+)
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
@@ -119,7 +127,7 @@ def fit(
         checkpoint,
     )
     file = open_tables(data, missing or ())
-    say_doubts(file, settings.drop)
+    note_odd_cells(file, settings.drop)
     model = fit_table(file, settings)
     save_model(plain_model(model), output)
     screen.note(model.summary())

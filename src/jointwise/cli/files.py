@@ -38,8 +38,8 @@ def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
     missing : sequence of str
         Text that marks a gap, besides empty cells, NA and NaN.
     """
-    place = at_hand(path)
-    label = called(path)
+    place = rereadable(path)
+    label = label_of(path)
     kind = _kind(place, label)
     if kind in {"csv", "json"}:
         return (CsvFile if kind == "csv" else JsonFile)(place, label, frozenset(missing))
@@ -61,7 +61,7 @@ def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
     if "-" in paths:
         raise InputError("Standard input cannot be one of several files; name files only.")
     found = [file for path in paths for file in _files(Path(path))]
-    files = [at_hand(str(file)) for file in found]
+    files = [rereadable(str(file)) for file in found]
     kinds = {_kind(file, str(name)) for file, name in zip(files, found, strict=True)}
     label = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if len(kinds) > 1:
@@ -98,12 +98,12 @@ def _kind(place: Path, label: str) -> str:
     return "json" if text[:1] in {b"{", b"["} else "csv"
 
 
-def called(path: str) -> str:
+def label_of(path: str) -> str:
     """Name of an input in messages."""
     return "standard input" if path == "-" else path
 
 
-def at_hand(path: str) -> Path:
+def rereadable(path: str) -> Path:
     """A file that can be read more than once: a copy if the input is standard input or a pipe.
 
     Copies are removed at the end of the process.
@@ -129,15 +129,15 @@ def _spool(path: str, stream: IO[bytes]) -> None:
             most -= len(chunk)
             if most < 0:
                 raise InputError(
-                    f"{called(path)} does not end, or is more than the folder {folder} may hold for it; name a file "
+                    f"{label_of(path)} does not end, or is more than the folder {folder} may hold for it; name a file "
                     "instead, or another folder by the variable TMPDIR."
                 )
-            with naming(f"The copy of {called(path)} in {folder}"):
+            with naming(f"The copy of {label_of(path)} in {folder}"):
                 file.write(chunk)
 
 
 def _read(stream: IO[bytes], path: str) -> bytes:
-    with naming(called(path)):
+    with naming(label_of(path)):
         return stream.read(CHUNK)
 
 

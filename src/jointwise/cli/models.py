@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._checks import listed, shown, unknown_name
-from jointwise.cli.files import at_hand, open_table
+from jointwise.cli.files import open_table, rereadable
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
 from jointwise.cli.table_file import TableFile
@@ -74,7 +74,7 @@ def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
     """
     found = _open(path, missing)
     if isinstance(found, TableFile):
-        say_fitting(found)
+        note_fitting(found)
         found = plain_model(fit_table(found, FitSettings(target=target)))
     if isinstance(found, ClassModel) and found.target == target:
         return found
@@ -96,7 +96,7 @@ def open_model(path: str, missing: Sequence[str] = ()) -> JointDensity | TableFi
 
 
 def _open(path: str, missing: Sequence[str]) -> ClassModel | JointDensity | TableFile:
-    place = at_hand(path)
+    place = rereadable(path)
     with place.open("rb") as file:
         is_model = file.read(len(MAGIC)) == MAGIC
     if is_model:
@@ -110,20 +110,20 @@ def _density(model: ClassModel | JointDensity) -> JointDensity:
 
 def fitted(table: TableFile) -> JointDensity:
     """Density of a table that stands in the place of a model."""
-    say_fitting(table)
+    note_fitting(table)
     return plain_density(fit_table(table, FitSettings()).density_)
 
 
 def cross_fitted(table: TableFile, n_folds: int) -> list[JointDensity]:
     """Densities of a table; the k-th is fitted without every row n, counted from 0, with n % n_folds == k."""
-    say_fitting(table)
+    note_fitting(table)
     first = fit_table(table, FitSettings(), fold=(0, n_folds))
     same = FitSettings(drop=first.left_out_, keep=first.density_.names)  # the others get the same columns
     others = [fit_table(table, same, fold=(k, n_folds)) for k in range(1, n_folds)]
     return [plain_density(model.density_) for model in (first, *others)]
 
 
-def say_fitting(table: TableFile) -> None:
+def note_fitting(table: TableFile) -> None:
     """Say that a table stands in the place of a model."""
     note(f"{table.label} is a table: fitting it first; `jointwise fit` would keep the model.")
 
@@ -209,16 +209,16 @@ class _Labelled:
             note(f"Note: left out {left:,} of {kept + left:,} rows, which have no value in {shown(self.target)}.")
 
 
-def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
+def note_odd_cells(file: TableFile, drop: Sequence[str]) -> None:
     """Name the columns that are text because of a few cells."""
     for name, counts in file.cell_counts.items():
         if name in drop:
             continue
-        stranger = counts.stranger()
-        if stranger is not None:
+        odd = counts.odd_cell()
+        if odd is not None:
             note(
                 f"Note: {shown(name)} is read as text, though most of its cells are numbers, because of "
-                f"{shown(stranger)}; if that marks a gap, add --missing {shown(stranger)}."
+                f"{shown(odd)}; if that marks a gap, add --missing {shown(odd)}."
             )
 
 
