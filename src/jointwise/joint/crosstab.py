@@ -45,10 +45,15 @@ def point_masses(mixture: ProductMixture, n: int) -> FloatArray:
 
 def _masses(mixture: ProductMixture, n: int, regions: list[Region]) -> FloatArray:
     """Mass of each region under each component; shape (regions, F)."""
-    masses = np.array([mixture.region_masses(n, region) for region in regions])
+    masses = np.empty((len(regions), mixture.n_components))
+    intervals = {i: region for i, region in enumerate(regions) if isinstance(region, Interval)}
+    ends = [[region.low for region in intervals.values()], [region.high for region in intervals.values()]]
+    masses[list(intervals)] = mixture.dictionaries[n].closed_mass(*ends) @ mixture.coefficients[n]
     points = [region.value for region in regions if isinstance(region, Point)]
     for i, region in enumerate(regions):
-        if isinstance(region, Interval) and (inside := [p for p in points if region.low <= p <= region.high]):
+        if not isinstance(region, Interval):
+            masses[i] = mixture.region_masses(n, region)
+        elif inside := [p for p in points if region.low <= p <= region.high]:
             masses[i] = np.maximum(masses[i] - mixture.region_masses(n, Values(tuple(inside))), 0.0)
     return masses
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import PointMass
 from jointwise.joint import JointDensity, ProductMixture
+from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.moments import quantiles
 from jointwise.plots._figure import text
 from jointwise.tables.times import END_DAY, FIRST_DAY, time_zone
@@ -142,6 +144,20 @@ class Ruler:
         return out
 
     # ---- numbers -----------------------------------------------------------------------------------------
+
+    @property
+    def regions(self) -> list[Region]:
+        """The cells, then the spikes."""
+        spikes: list[Region] = [Point(float(spike)) for spike in self.spikes]
+        if self.values is not None:
+            return [*(Point(float(value)) for value in self.values), *spikes]
+        return [*(Interval(float(a), float(b)) for a, b in pairwise(self.edges)), *spikes]
+
+    @property
+    def widths(self) -> FloatArray:
+        """What turns the probability of each region into what is drawn: the width of a cell, one for single values."""
+        cells = np.diff(self.edges) if self.values is None else np.ones(len(self.values))
+        return np.concatenate([cells, np.ones(len(self.spikes))])
 
     def conditionals(self) -> FloatArray:
         """Mean density in each cell, or probability of its value, given each component; shape (K, F).

@@ -11,6 +11,7 @@ from jointwise._checks import shown
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
+from jointwise.joint.crosstab import crosstab
 from jointwise.plots._figure import (
     DATA_POINTS,
     LONGEST_ROW,
@@ -72,7 +73,7 @@ def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes 
     rows = None if data is None else encoded_columns(density, [a, b], data)
     width, height = (max(0.0, 0.25 * (len(r.variable.categories or ()) - 12)) for r in rulers)
     ax = axes_or_new(ax, 6.0 + width, 4.8 + height + names_room(rulers[0]))
-    mesh = draw_pair(ax, *rulers, rows)
+    mesh = draw_pair(ax, density, *rulers, rows)
     for ruler, axis in zip(rulers, (ax.xaxis, ax.yaxis), strict=True):
         ruler.dress(axis)
     slant(ax.xaxis, rulers[0])
@@ -105,7 +106,8 @@ def plot_corner(density: JointDensity, names: Sequence[str] | None = None, data:
     (3, 3)
     """
     chosen = list(check_density(density).names[:MOST_PANELS] if names is None else names)
-    rulers = [Ruler.of(density.marginal(chosen), name) for name in chosen]
+    drawn = density.marginal(chosen)
+    rulers = [Ruler.of(drawn, name) for name in chosen]
     rows = None if data is None else encoded_columns(density, chosen, data)
     side = 1.6 * len(chosen) + 0.8
     _, axes = pyplot().subplots(
@@ -117,14 +119,16 @@ def plot_corner(density: JointDensity, names: Sequence[str] | None = None, data:
         elif k == i:
             draw_marginal(axes[i, i], rulers[i], None if rows is None else rows[:, i], atoms=False)
         else:
-            draw_pair(axes[i, k], rulers[k], rulers[i], None if rows is None else rows[:, [k, i]], size=2.5)
+            draw_pair(axes[i, k], drawn, rulers[k], rulers[i], None if rows is None else rows[:, [k, i]], size=2.5)
     _dress_corner(axes, rulers)
     return np.asarray(axes)
 
 
-def draw_pair(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray | None, size: float = 8.0) -> QuadMesh:
+def draw_pair(
+    ax: Axes, density: JointDensity, across: Ruler, up: Ruler, rows: FloatArray | None, size: float = 8.0
+) -> QuadMesh:
     """Draw the heat map of two variables and encoded ``rows`` of them, without ticks and names."""
-    blocks = _blocks(across, up)
+    blocks = _blocks(density, across, up)
     top = float(blocks[0][2].max())
     colours = colour_map()
     meshes = [
@@ -139,18 +143,19 @@ def draw_pair(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray | None, size:
     return meshes[0]
 
 
-def _blocks(across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Edges and densities of the range, then of the strips along it, then of the crossings of strips."""
-    left, right = across.conditionals() * across.mixing, up.conditionals()
-    left_spikes, right_spikes = across.spike_conditionals() * across.mixing, up.spike_conditionals()
-    blocks = [(across.edges, up.edges, left @ right.T)]
-    blocks += [(ends, up.edges, (f @ right.T)[None]) for ends, f in zip(across.strips, left_spikes, strict=True)]
-    blocks += [(across.edges, ends, (left @ f)[:, None]) for ends, f in zip(up.strips, right_spikes, strict=True)]
-    return blocks + [
-        (x, y, np.array([[f @ g]]))
-        for x, f in zip(across.strips, left_spikes, strict=True)
-        for y, g in zip(up.strips, right_spikes, strict=True)
-    ]
+def _blocks(density: JointDensity, across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Edges and densities of the range, and of each strip along it and crossing of strips."""
+    regions = {density.schema.index(ruler.variable.name): ruler.regions for ruler in (across, up)}
+    table = crosstab(density.mixture, regions) / across.widths[:, None] / up.widths
+    n_across, n_up = len(across.edges) - 1, len(up.edges) - 1
+    # the range is one block, each strip another
+    columns = [(across.edges, slice(n_across)), *_strip_slices(across, n_across)]
+    rows = [(up.edges, slice(n_up)), *_strip_slices(up, n_up)]
+    return [(x, y, table[i, j]) for x, i in columns for y, j in rows]
+
+
+def _strip_slices(ruler: Ruler, n_cells: int) -> list[tuple[FloatArray, slice]]:
+    return [(ends, slice(n_cells + k, n_cells + k + 1)) for k, ends in enumerate(ruler.strips)]
 
 
 def _rule_cells(ax: Axes, across: Ruler, up: Ruler) -> None:
