@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.joint.events import Interval, Point, Region, Values
+from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.product import ProductMixture
 
 
@@ -45,16 +45,18 @@ def point_masses(mixture: ProductMixture, n: int) -> FloatArray:
 
 def _masses(mixture: ProductMixture, n: int, regions: list[Region]) -> FloatArray:
     """Mass of each region under each component; shape (regions, F)."""
+    intervals = [i for i, region in enumerate(regions) if isinstance(region, Interval)]
     masses = np.empty((len(regions), mixture.n_components))
-    intervals = {i: region for i, region in enumerate(regions) if isinstance(region, Interval)}
-    ends = [[region.low for region in intervals.values()], [region.high for region in intervals.values()]]
-    masses[list(intervals)] = mixture.dictionaries[n].closed_mass(*ends) @ mixture.coefficients[n]
-    points = [region.value for region in regions if isinstance(region, Point)]
-    for i, region in enumerate(regions):
-        if not isinstance(region, Interval):
-            masses[i] = mixture.region_masses(n, region)
-        elif inside := [p for p in points if region.low <= p <= region.high]:
-            masses[i] = np.maximum(masses[i] - mixture.region_masses(n, Values(tuple(inside))), 0.0)
+    if intervals:
+        points = np.unique([region.value for region in regions if isinstance(region, Point)])
+        low, high = np.array([(r.low, r.high) for r in regions if isinstance(r, Interval)]).T
+        holds = (low[:, None] <= points) & (points <= high[:, None])
+        dictionary = mixture.dictionaries[n]
+        # subtracted atom by atom, so that an interval of points alone is left with zero
+        rest = dictionary.closed_mass(low, high) - holds @ dictionary.point_mass(points)
+        masses[intervals] = np.maximum(rest, 0.0) @ mixture.coefficients[n]
+    for i in sorted(set(range(len(regions))) - set(intervals)):
+        masses[i] = mixture.region_masses(n, regions[i])
     return masses
 
 
