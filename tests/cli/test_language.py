@@ -91,7 +91,7 @@ def test_a_variable_may_be_called_p_or_hold_quotes():
         ("pay 'sex'", 4, "a comma, a bar or the end"),
         ("pay > 3", 4, "write P"),
         ("P(pay > 3", 9, "closing bracket"),
-        ("P(pay > 3) x", 11, "ends before this"),
+        ("P(pay > 3) x", 11, "should end here"),
         ("pay | sex", 9, "Say what 'sex' should be"),
         ("pay | age in 5", 14, "two dots"),
         ("pay | age in ..", 15, "needs an end"),

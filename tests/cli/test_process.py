@@ -53,7 +53,7 @@ def test_exit_codes_and_streams(model):
     assert (code, out, err) == (1, b"", "Error: There is no file nowhere.jw.\n")
     code, out, err = finish(start("query", model, "sex | "))
     assert (code, out) == (2, b"")
-    assert err.startswith("Error: Here should be the name of a variable.")
+    assert err.startswith("Error: Expected the name of a variable here.")
     code, out, err = finish(start("query", "nowhere.jw", "sex", "--debug"))
     assert (code, out) == (1, b"")
     assert "Traceback" in err

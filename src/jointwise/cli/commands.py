@@ -174,7 +174,7 @@ def info(
     output: Output = "-",
     form: Format = None,
 ) -> None:
-    """Show the columns of a model, or how strongly each pair depends on each other.
+    """Show the columns of a model, or the mutual information of each pair.
 
     Example: jointwise info people.jw --pairs
     """

@@ -154,7 +154,7 @@ class _Parser:
     def _take(self, what: str) -> Token:
         token = self._peek()
         if token.kind not in {"word", "quoted"}:
-            raise self._wrong(f"Here should be {what}", token)
+            raise self._wrong(f"Expected {what} here", token)
         self._next += 1
         last = token
         while token.kind == self._peek().kind == "word" and not self._is_in(self._peek()):
@@ -172,7 +172,7 @@ class _Parser:
 
     def _expect(self, kind: str, what: str) -> None:
         if not self._accept(kind):
-            raise self._wrong(f"Here should be {what}" if what else "The question ends before this", self._peek())
+            raise self._wrong(f"Expected {what} here" if what else "The question should end here", self._peek())
 
     @staticmethod
     def _is_in(token: Token) -> bool:
