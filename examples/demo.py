@@ -1,6 +1,6 @@
 """Fit a table, ask it questions, draw one figure: what `make demo` runs.
 
-The table is scikit-learn's wine data: 13 measurements and the cultivar of 178 wines, a mixed table of small size.
+The table is scikit-learn's wine data: 13 measurements and the cultivar of 178 wines.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
     seconds = time.perf_counter() - began
     density = model.density_
     console.print(f"\n[bold]1. Fitted[/] {len(train)} rows x {len(columns)} columns in {seconds:.1f} s\n")
-    console.print(schema_table(density))
+    console.print(column_table(density, table))
 
     console.print("\n[bold]2. How well does it describe wines it has not seen?[/]\n")
     console.print(likelihood_table(density, table, held_out))
@@ -68,21 +68,24 @@ def main() -> None:
     console.print(f"\n[bold]5. Figure[/]: {FIGURE}   ([dim]all in {time.perf_counter() - start:.1f} s[/])")
 
 
-def schema_table(density: JointDensity) -> Table:
-    """Return what was found of each column."""
-    table = Table("column", "kind", "range or categories", "atoms")
-    for variable, dictionary in zip(density.schema, density.mixture.dictionaries, strict=True):
+def column_table(density: JointDensity, columns: dict[str, np.ndarray]) -> Table:
+    """Return what each column is: its kind, its range or categories, its number of different values, its gaps."""
+    table = Table("column", "kind", "range or categories", "distinct", "gaps")
+    for variable in density.schema:
         low, high = variable.observed
         values = ", ".join(variable.categories) if variable.categories else f"{low:g} to {high:g}"
-        table.add_row(variable.name, str(variable.kind), values, ", ".join(dictionary.summary()))
+        cells = columns[variable.name]
+        present = cells[cells == cells]  # noqa: PLR0124  # NaN differs from itself
+        distinct, gaps = len(np.unique(present)), len(cells) - len(present)
+        table.add_row(variable.name, str(variable.kind), values, str(distinct), str(gaps))
     return table
 
 
 def likelihood_table(density: JointDensity, train: dict[str, np.ndarray], test: dict[str, np.ndarray]) -> Table:
     """Return the held-out log-likelihood beside independence and Gaussian mixtures.
 
-    A Gaussian mixture has no categories, so it is compared on the measurements alone. It gets the better of full and
-    diagonal covariances and the best number of components for the very rows it is judged on.
+    A Gaussian mixture has no categories, so it is compared on the measurements alone. Its covariance and number of
+    components are the best in hindsight, for the very rows it is judged on.
     """
     names = [name for name in density.names if name != CLASS]
     X, Z = (np.column_stack([rows[name] for name in names]) for rows in (train, test))
@@ -109,7 +112,7 @@ def ask(density: JointDensity) -> None:
     console.print("   Which cultivar has alcohol of at least 13.5 and flavanoids of at most 1.5?")
     console.print("     " + ", ".join(f"{name}: {p:.1%}" for name, p in chances.items()))
 
-    console.print("   What proline to expect of class_0, as the middle 80%?")
+    console.print("   Between which values lie the middle 80% of proline for class_0?")
     low, middle, high = density.condition({CLASS: "class_0"}).quantile("proline", [0.1, 0.5, 0.9])
     console.print(f"     {low:.0f} to {high:.0f}, median {middle:.0f}")
 
@@ -120,7 +123,7 @@ def ask(density: JointDensity) -> None:
 
 
 def draw(density: JointDensity, columns: dict[str, np.ndarray]) -> None:
-    """Draw three measurements and the cultivar two by two, with the wines."""
+    """Draw three measurements and the cultivar in pairs, with the wines."""
     mpl.use("Agg")
     axes = plot_corner(density, ["flavanoids", "hue", "color_intensity", CLASS], data=columns)
     axes[0, 0].figure.suptitle("Wines: the fitted joint density (blue) and all 178 wines (grey, orange)")

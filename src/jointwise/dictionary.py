@@ -166,9 +166,10 @@ class Dictionary:
         low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
         return self._gather(lambda f: f.mass(low, high), low.shape)
 
-    def closed_mass(self, low: float, high: float) -> FloatArray:
-        """P(low <= X <= high) under each atom; shape (L,)."""
-        return self._gather(lambda f: f.mass(_just_below(f, low), high), ())
+    def closed_mass(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """P(low <= X <= high) under each atom; shape (n, L), or (L,) for two numbers."""
+        low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
+        return self._gather(lambda f: f.mass(_just_below(f, low), high), low.shape)
 
     def point_mass(self, x: ArrayLike) -> FloatArray:
         """P(X = x) under each atom, zero for atoms with a density; shape (n, L)."""
@@ -246,7 +247,7 @@ class Dictionary:
 
     def truncate(self, low: float, high: float) -> Dictionary:
         """Return the same atoms, each conditional on low <= X <= high."""
-        return Dictionary(tuple(f.truncate(_just_below(f, low), high) for f in self.families))
+        return Dictionary(tuple(f.truncate(float(_just_below(f, low)), high) for f in self.families))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain form: names of families and their parameter arrays."""
@@ -288,9 +289,9 @@ class Dictionary:
         return out
 
 
-def _just_below(family: Family, low: float) -> float:
-    """Lower end of the half-open interval that stands for a closed one: only an atom with point masses sees it."""
-    return float(np.nextafter(low, -np.inf)) if family.is_discrete else low
+def _just_below(family: Family, low: Any) -> Any:
+    """Lower end of the half-open interval that stands for a closed one; only atoms with point masses see it."""
+    return np.nextafter(low, -np.inf) if family.is_discrete else low
 
 
 def _locations(low: float, high: float, step: float | None, n: int | None) -> FloatArray:

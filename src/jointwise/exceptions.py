@@ -16,6 +16,26 @@ class UnknownNameError(JointwiseError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class QuestionError(InputError):
+    """A question in the command's language cannot be read; the message shows where.
+
+    >>> print(QuestionError("There is no such variable.", "inc | age > 40", 0))
+    There is no such variable.
+      inc | age > 40
+      ^
+    """
+
+    # Characters around the place that are shown of a long question.
+    SHOWN = 200
+
+    def __init__(self, sentence: str, text: str, at: int) -> None:
+        line = text.replace("\n", " ").replace("\t", " ")
+        start = max(at - self.SHOWN // 2, 0) if len(line) > self.SHOWN else 0
+        before, after = "..." * (start > 0), "..." * (start + self.SHOWN < len(line))
+        line = f"{before}{line[start : start + self.SHOWN]}{after}"
+        super().__init__(f"{sentence}\n  {line}\n  {' ' * (len(before) + at - start)}^")
+
+
 class ImpossibleEventError(JointwiseError, ValueError):
     """The event conditioned on has probability zero."""
 

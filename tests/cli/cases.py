@@ -1,6 +1,7 @@
 """A small table of people with text, numbers and gaps, and the command as typed."""
 
 import csv
+import io
 
 import numpy as np
 from typer.testing import CliRunner
@@ -28,6 +29,15 @@ def people(n=N_ROWS, seed=0):
     return columns
 
 
+def typed(columns):
+    """The columns as numbers and text, gaps as None."""
+    number = {"age": int, "monthly pay": float}
+    return {
+        name: np.array([number.get(name, str)(cell) if cell else None for cell in cells], dtype=object)
+        for name, cells in columns.items()
+    }
+
+
 def write_csv(path, columns):
     with path.open("w", newline="") as file:
         out = csv.writer(file)
@@ -37,9 +47,13 @@ def write_csv(path, columns):
 
 
 def run(*args, code=0, input=None, foreign=()):  # noqa: A002
-    """Run the command and return its result, whose exit code must be the one expected."""
+    """Run the command, check its exit code, and return its result."""
     result = CliRunner().invoke(app, [str(arg) for arg in args], input=input)
     assert result.exit_code == code, (result.exit_code, result.output, result.exception)
-    expected = (SystemExit, *foreign)  # others would be a traceback
+    expected = (SystemExit, *foreign)  # any other exception would be a traceback
     assert result.exception is None or isinstance(result.exception, expected), result.exception
     return result
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))

@@ -12,5 +12,5 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="session")
 def model(table, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "people.jw"
-    run("fit", table, "-o", path, "--rank", 3)
+    run("fit", table, "-o", path, "--n-components", 3)
     return str(path)

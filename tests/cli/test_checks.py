@@ -14,7 +14,7 @@ from jointwise.cli import checks
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory):
-    """A thousand people whose pay does not go with their job as in the model's table."""
+    """A thousand people whose pay depends on their job in another way than in the model's table."""
     columns = people(1000, seed=5)
     rng = np.random.default_rng(0)
     columns["monthly pay"] = [f"{p:.1f}" for p in rng.normal(60, 2, 1000)]

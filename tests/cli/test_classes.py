@@ -1,4 +1,4 @@
-"""Classes told by the command are those of JointClassifier: from a model file, and from the table to learn from."""
+"""The command classifies like JointClassifier, from a model file or from the table to learn from."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from jointwise.tables.variables import is_missing
 
 
 def bands(n=240, seed=0, labels=("high", "low", "mid")):
-    """Three narrow bands side by side, which only numbers together tell apart; text, integers and gaps beside them."""
+    """Three narrow bands side by side, which only both numbers together separate; also text, integers and gaps."""
     rng = np.random.default_rng(seed)
     code = rng.integers(0, 3, n)
     along = 3 * rng.normal(size=n)
@@ -34,7 +34,7 @@ def bands(n=240, seed=0, labels=("high", "low", "mid")):
 
 
 def written(path, columns):
-    """Write the columns as CSV, gaps as empty cells, every digit of the numbers."""
+    """Write the columns as CSV, with empty cells for gaps and every digit of the numbers."""
     cells = {
         name: ["" if is_missing(cell) else str(cell) for cell in column.tolist()] for name, column in columns.items()
     }
@@ -52,7 +52,7 @@ def probabilities(text, classes):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """Table, model file of it, test table, and the classifier of the same rows."""
+    """A table, its model file, a test table, and the classifier of the same rows."""
     folder = tmp_path_factory.mktemp("bands")
     table, test = written(folder / "train.csv", bands()), written(folder / "test.csv", bands(60, seed=1))
     run("fit", table, "--target", "kind", "-o", folder / "m.jw")
@@ -95,8 +95,8 @@ def test_the_joint_density_is_there_for_all_other_questions(trained):
 def test_info_says_so(trained):
     _, path, _, same = trained
     shown = run("info", path).stdout
-    assert f"tells classes of 'kind': {same.standardised_share_:.0%} by a second density" in shown
-    assert "tells classes" not in run("info", path, "--format", "csv").stdout
+    assert f"classes of 'kind': {same.standardised_share_:.0%} by a second density" in shown
+    assert "classes of" not in run("info", path, "--format", "csv").stdout
 
 
 def test_blocks_and_standard_streams_have_no_effect(trained, monkeypatch, tmp_path):
@@ -116,7 +116,7 @@ def test_parquet_gives_the_model_of_the_csv(trained, tmp_path):
     assert (tmp_path / "m.jw").read_bytes() == path.read_bytes()
 
 
-def test_another_target_is_told_by_the_joint_density(trained):
+def test_another_target_is_classified_by_the_joint_density(trained):
     _, path, test, _ = trained
     result = run("classify", path, test, "--target", "job", "--proba")
     assert "was not fitted with --target job" in result.stderr
@@ -124,7 +124,7 @@ def test_another_target_is_told_by_the_joint_density(trained):
     np.testing.assert_allclose(probabilities(result.stdout, ("cook", "nurse")), expected, rtol=1e-9)
 
 
-def test_a_density_alone_still_tells_classes(model, table):
+def test_a_density_alone_still_classifies(model, table):
     result = run("classify", model, table, "--target", "job", "--proba")
     assert "was not fitted with --target job" in result.stderr
     columns = people()
@@ -134,13 +134,13 @@ def test_a_density_alone_still_tells_classes(model, table):
     np.testing.assert_allclose(probabilities(result.stdout, ("cook", "nurse")), expected, rtol=1e-9)
 
 
-def test_rows_that_do_not_name_their_class_are_left_out_and_counted(trained, tmp_path):
+def test_rows_without_a_class_are_left_out_and_counted(trained, tmp_path):
     more = bands(40, seed=7)
     more["kind"][:] = None
     both = {name: np.concatenate([column, more[name]]) for name, column in bands().items()}
     path = written(tmp_path / "gaps.csv", both)
     result = run("fit", path, "--target", "kind", "-o", tmp_path / "m.jw")
-    assert "left out, for they do not name 'kind': 40 of 280 rows" in result.stderr
+    assert "left out 40 of 280 rows, which have no value in 'kind'" in result.stderr
     assert (tmp_path / "m.jw").read_bytes() == trained[1].read_bytes()
     none = written(tmp_path / "none.csv", more)
     assert "No row of" in run("fit", none, "--target", "kind", "-o", tmp_path / "n.jw", code=1).stderr
@@ -156,7 +156,7 @@ def test_categories_that_were_not_seen_are_gaps(trained, tmp_path):
     columns["job"][:5] = None
     expected = same.predict_proba(features(columns))
     np.testing.assert_allclose(probabilities(result.stdout, same.classes_), expected, rtol=1e-9)
-    assert " of 30 rows that name" in result.stderr  # a class that was not seen is told wrongly
+    assert " of 30 rows with a value" in result.stderr  # a class that was not seen is always wrong
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_classes_are_shown_as_in_the_file(tmp_path, labels, shown):
     columns = bands(90, labels=labels)
     columns["kind"][4] = None
     path = written(tmp_path / "t.csv", columns)
-    run("fit", path, "--target", "kind", "--rank", 2, "-o", tmp_path / "m.jw")
+    run("fit", path, "--target", "kind", "--n-components", 2, "-o", tmp_path / "m.jw")
     result = run("classify", tmp_path / "m.jw", path, "--target", "kind", "--proba")
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert sorted({row["kind"] for row in rows}) == shown
@@ -185,14 +185,14 @@ def test_an_ordered_class_keeps_its_order_without_levels_that_no_row_has(tmp_pat
     codes = pa.array([levels.index(c) for c in columns["kind"]], pa.int8())
     kind = pa.DictionaryArray.from_arrays(codes, pa.array(levels), ordered=True)
     parquet.write_table(pa.table({"a": columns["a"], "b": columns["b"], "kind": kind}), tmp_path / "t.parquet")
-    run("fit", tmp_path / "t.parquet", "--target", "kind", "--rank", 2, "-o", tmp_path / "m.jw")
+    run("fit", tmp_path / "t.parquet", "--target", "kind", "--n-components", 2, "-o", tmp_path / "m.jw")
     model = ClassModel.load(tmp_path / "m.jw")
     assert model.classes == ("low", "mid", "high")
     assert model.density.schema["kind"].ordered
     assert float(run("query", tmp_path / "m.jw", "P(kind >= mid)").stdout) < 1
 
 
-def test_a_table_too_large_to_keep_is_told_by_its_joint_density(trained, tmp_path, monkeypatch):
+def test_a_table_too_large_to_keep_is_classified_by_its_joint_density(trained, tmp_path, monkeypatch):
     monkeypatch.setattr(classifier, "MOST_CELLS", 1000)
     table, path, _, _ = trained
     result = run("fit", table, "--target", "kind", "-o", tmp_path / "m.jw")
@@ -200,7 +200,7 @@ def test_a_table_too_large_to_keep_is_told_by_its_joint_density(trained, tmp_pat
     large, small = ClassModel.load(tmp_path / "m.jw"), ClassModel.load(path)
     assert large.second is None
     np.testing.assert_array_equal(large.density.mixture.weights, small.density.mixture.weights)
-    assert "tells classes of 'kind': by the joint density alone" in run("info", tmp_path / "m.jw").stdout
+    assert "classes of 'kind': by the joint density alone" in run("info", tmp_path / "m.jw").stdout
 
 
 @pytest.mark.parametrize(

@@ -108,12 +108,12 @@ def test_the_narrowest_type_that_holds_all_cells(cells, dtype):
     assert len(convert("x", [*cells, None], dtype)) == len(cells) + 1
 
 
-def test_one_strange_cell_among_numbers_is_found():
+def test_one_odd_cell_among_numbers_is_found():
     counts = CellCounts()
     counts.add(["1", "2", "3", "4.5", "unknown"], cell_type)
-    assert counts.stranger() == "unknown"
+    assert counts.odd_cell() == "unknown"
     counts.add(["red"] * 5, cell_type)
-    assert counts.stranger() is None
+    assert counts.odd_cell() is None
 
 
 def test_dates_become_moments():
@@ -128,7 +128,7 @@ def test_values_that_a_person_writes():
     rooms = Variable("rooms", "categorical", categories=(1, 2), dtype="int64")
     assert value_of(rooms, "2") == 2
     assert value_of(rooms, "2.0") == 2
-    assert value_of(rooms, "many") == "many"  # the model says that it does not know it
+    assert value_of(rooms, "many") == "many"  # the model will refuse it
     assert value_of(Variable("b", "categorical", categories=(False, True), dtype="bool"), "True") is True
 
 
@@ -140,7 +140,7 @@ def test_values_that_a_person_writes():
         (b"a,b\n1,2\n1,2,3\n", "line 3: 3 cells where the header has 2"),
         (b"a,a\n1,2\n", "more than one column called 'a'"),
         (b'a,b\n"x,1\n', "line 2: this is not CSV"),
-        (b"a,b\n1,\xff\xfe\n", "not text in UTF-8"),
+        (b"a,b\n1,\xff\xfe\n", "not UTF-8"),
         (b"a,b\n1,\x00\n", "line 2: this is not text"),
         (b"a,b\n1," + b"x" * 200_000 + b"\n", "field larger than field limit"),
         (b"\x1f\x8b\x08\x00garbage", "damaged or cut short"),
@@ -148,7 +148,7 @@ def test_values_that_a_person_writes():
         (b"PAR1 and then nothing", "cannot be read as parquet"),
         (b"ARROW1\x00\x00 and then nothing", "cannot be read as"),
         (b"\xff\xff\xff\xff and then nothing", "cannot be read as stream"),
-        (b"FEA1....", "first version"),
+        (b"FEA1....", "version 1"),
         (b'{"a": 1}\n{"a": \n', "line 2: this is not JSON"),
         (b'[{"a": 1}, 3]', "a row must be a JSON object, but one is 3"),
         (b'{"a": [1]}\n', "nested list"),
@@ -180,7 +180,7 @@ def test_columns_without_a_name_are_called_by_their_position(tmp_path):
 
 @pytest.mark.parametrize("form", ["csv", "gz", "jsonl", "parquet", "feather"])
 def test_no_damage_gets_past_the_reader(tmp_path, form):
-    """Random bytes changed in a good file: it is read, or refused in a sentence, and nothing else happens."""
+    """A good file with random bytes changed is read, or refused in one sentence."""
     path = Path(written(tmp_path, form))
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     for _ in range(60):
@@ -204,7 +204,7 @@ def copies():
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no such device")
-def test_what_never_ends_is_not_read_for_ever(monkeypatch, copies):
+def test_an_endless_input_is_not_read_for_ever(monkeypatch, copies):
     monkeypatch.setattr(files, "MOST_OF_A_DEVICE", 3 << 20)
     with pytest.raises(InputError, match="/dev/zero does not end, or is more than"):
         open_table("/dev/zero")
@@ -216,7 +216,7 @@ def test_what_never_ends_is_not_read_for_ever(monkeypatch, copies):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 @pytest.mark.parametrize("form", ["csv", "gz", "jsonl", "parquet", "feather", "stream"])
-def test_a_pipe_is_read_once_and_as_often_as_wanted(tmp_path, form, copies):
+def test_a_pipe_is_copied_once_and_read_often(tmp_path, form, copies):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     data = Path(written(tmp_path, form)).read_bytes()

@@ -1,4 +1,4 @@
-"""The language of questions: what is read, and where it goes wrong."""
+"""The language of questions: what it means, and where mistakes are shown."""
 
 from contextlib import suppress
 
@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwise.cli.language import QuestionError, bind, parse_conditions, parse_question
+from jointwise.cli.language import bind, parse_conditions, parse_question
+from jointwise.exceptions import QuestionError
 from jointwise.joint.events import Interval, Point, Values
 from jointwise.tables.variables import Schema, Variable
 
@@ -67,9 +68,9 @@ def test_conditions(text, region):
 def test_names_conditions_and_probabilities():
     question = bound("pay, age | sex=F, age in 30..40")
     assert question.names == ("pay", "age")
-    assert question.given == {0: Point(0.0), 1: Interval(30.0, 40.0)}
+    assert question.given == {"sex": Point(0.0), "age": Interval(30.0, 40.0)}
     event = bound("P(pay > 3, sex=F | age <= 40)")
-    assert (event.names, set(event.asked), set(event.given)) == ((), {0, 2}, {1})
+    assert (event.names, set(event.asked), set(event.given)) == ((), {"sex", "pay"}, {"age"})
     assert bound("P(pay | sex=F)").names == ("pay",)
     assert bound("P (pay)").names == ("pay",)
     assert bound("two words, pay").names == ("two words", "pay")
@@ -78,7 +79,7 @@ def test_names_conditions_and_probabilities():
 def test_a_variable_may_be_called_p_or_hold_quotes():
     schema = Schema((Variable("P", "continuous"), Variable('a"b', "categorical", categories=("it's",), dtype="string")))
     assert bind(parse_question("P"), schema).names == ("P",)
-    assert bind(parse_question("""P | "a\\"b"='it\\'s'"""), schema).given == {1: Point(0.0)}
+    assert bind(parse_question("""P | "a\\"b"='it\\'s'"""), schema).given == {'a"b': Point(0.0)}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_variable_may_be_called_p_or_hold_quotes():
         ("pay 'sex'", 4, "a comma, a bar or the end"),
         ("pay > 3", 4, "write P"),
         ("P(pay > 3", 9, "closing bracket"),
-        ("P(pay > 3) x", 11, "ends before this"),
+        ("P(pay > 3) x", 11, "should end here"),
         ("pay | sex", 9, "Say what 'sex' should be"),
         ("pay | age in 5", 14, "two dots"),
         ("pay | age in ..", 15, "needs an end"),
@@ -137,7 +138,7 @@ def test_every_name_and_value_can_be_asked_for_in_quotes(texts):
     name, value = texts
     schema = Schema((Variable(name, "categorical", categories=(value, value + "x"), dtype="string"),))
     quoted = ['"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]
-    assert bind(parse_question(f"P({quoted[0]}={quoted[1]})"), schema).asked == {0: Point(0.0)}
+    assert bind(parse_question(f"P({quoted[0]}={quoted[1]})"), schema).asked == {name: Point(0.0)}
 
 
 def test_a_long_question_is_shown_around_its_place():

@@ -1,4 +1,4 @@
-"""Several files, or folders of them, are one table for `fit`."""
+"""`fit` reads several files, or folders of them, as one table."""
 
 import pyarrow as pa
 import pytest
@@ -57,8 +57,8 @@ def test_the_model_is_that_of_one_file(tmp_path, form):
         parquet.write_table(TABLE, tmp_path / "one")
     else:
         TABLE.to_pandas().to_csv(tmp_path / "one", index=False)
-    run("fit", tmp_path / "one", "-o", tmp_path / "one.jw", "--rank", 2)
-    run("fit", *paths, "-o", tmp_path / "many.jw", "--rank", 2)
+    run("fit", tmp_path / "one", "-o", tmp_path / "one.jw", "--n-components", 2)
+    run("fit", *paths, "-o", tmp_path / "many.jw", "--n-components", 2)
     rows = {name: list(column) for name, column in TABLE.to_pydict().items()}
     expected = load(tmp_path / "one.jw").logpdf(rows)
     assert load(tmp_path / "many.jw").logpdf(rows).tolist() == expected.tolist()

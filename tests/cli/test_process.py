@@ -1,4 +1,4 @@
-"""The command as a process of its own: pipes, exit codes, kills, and packages that are not there."""
+"""The command as its own process: pipes, exit codes, kills, and missing packages."""
 
 import os
 import shlex
@@ -37,7 +37,7 @@ def finish(process, data=None):
 
 def test_a_pipe_from_fit_to_answers(table, tmp_path):
     data = Path(table).read_bytes()
-    code, model, err = finish(start("fit", "-", "-o", "-", "--rank", 2), data)
+    code, model, err = finish(start("fit", "-", "-o", "-", "--n-components", 2), data)
     assert code == 0, err
     assert model.startswith(b"JOINTWISE\n")
     code, drawn, err = finish(start("sample", "-", "-n", 5, "--format", "jsonl"), model)
@@ -53,7 +53,7 @@ def test_exit_codes_and_streams(model):
     assert (code, out, err) == (1, b"", "Error: There is no file nowhere.jw.\n")
     code, out, err = finish(start("query", model, "sex | "))
     assert (code, out) == (2, b"")
-    assert err.startswith("Error: Here should be the name of a variable.")
+    assert err.startswith("Error: Expected the name of a variable here.")
     code, out, err = finish(start("query", "nowhere.jw", "sex", "--debug"))
     assert (code, out) == (1, b"")
     assert "Traceback" in err
@@ -93,7 +93,7 @@ def test_an_interrupt_is_one_line(model, tmp_path):
 
 @pytest.mark.parametrize("wait", [0.0, 0.1, 0.3])
 def test_an_interrupt_during_import_is_one_line(model, wait):
-    """The first thing imported says that it has begun, so that Python itself is up."""
+    """The first import prints a line, which shows that Python has started."""
     command = [sys.executable, "-c", "from jointwise.cli import main\nprint('on', flush=True)\nmain()"]
     process = start("sample", model, "-n", 10_000_000, "-o", os.devnull, command=command)
     process.stdout.readline()
@@ -104,7 +104,7 @@ def test_an_interrupt_during_import_is_one_line(model, wait):
 
 
 def shell(line, *args):
-    """Run a line of bash in which jw is the command and $1, $2, ... are the arguments; its streams can be closed."""
+    """Run a line of bash in which jw is the command and $1, $2, ... are the arguments; it may close streams."""
     script = f'jw() {{ {shlex.join(COMMAND)} "$@"; }}\n{line}'
     done = subprocess.run(
         ["bash", "-c", script, "bash", *map(str, args)], env=ENVIRONMENT, capture_output=True, timeout=120, check=False
@@ -140,11 +140,11 @@ def test_pipes_of_the_shell(model, table, tmp_path):
     code, out, err = shell("jw query <(cat $1) 'P(sex=F)'", model)
     assert (code, err) == (0, "")
     assert out == shell("jw query $1 'P(sex=F)'", model)[1]
-    code, _, err = shell("jw fit <(cat $1) <(cat $1) --rank 2 -o $2", table, tmp_path / "m.jw")
+    code, _, err = shell("jw fit <(cat $1) <(cat $1) --n-components 2 -o $2", table, tmp_path / "m.jw")
     assert code == 0, err
     assert shell("jw sample $1 -n 3 -o >(wc -l)", model)[:2] == (0, b"4\n")
     assert shell("jw sample $1 -n 3 -o /dev/stdout --format jsonl | wc -l", model)[:2] == (0, b"3\n")
-    code, out, _ = shell("jw fit $1 --rank 2 -o >(head -c 9)", table)
+    code, out, _ = shell("jw fit $1 --n-components 2 -o >(head -c 9)", table)
     assert (code, out) == (0, b"JOINTWISE")
     assert "is empty" in shell("jw query <(true) sex", model)[2]
 
@@ -159,7 +159,7 @@ def test_pipes_with_names_links_and_modes(model, table, tmp_path):
     code, drawn, err = shell("cat $2 & jw sample $1 -n 3 -o $2; code=$?; wait; exit $code", model, pipe)
     assert (code, drawn.count(b"\n"), err) == (0, 4, "")
     assert pipe.is_fifo()
-    code, _, err = shell("cat $1 > $2 & jw fit $2 --rank 2 -o $3", table, pipe, tmp_path / "m.jw")
+    code, _, err = shell("cat $1 > $2 & jw fit $2 --n-components 2 -o $3", table, pipe, tmp_path / "m.jw")
     assert code == 0, err
     code, answer, err = shell("cat $1 > $2 & jw query $2 'P(sex=F)'", tmp_path / "m.jw", pipe)
     assert (code, 0 < float(answer) < 1, err) == (0, True, "")
@@ -171,8 +171,8 @@ def test_pipes_with_names_links_and_modes(model, table, tmp_path):
 @needs_bash
 def test_a_full_device_is_named_and_stays_one(model, table, tmp_path):
     full = tmp_path / "full"
-    full.symlink_to("/dev/full")  # whatever goes wrong, the device itself is not replaced
-    for line in ("jw sample $1 -n 3 -o $2", "jw fit $3 --rank 2 -o $2"):
+    full.symlink_to("/dev/full")  # a failure must not replace the device itself
+    for line in ("jw sample $1 -n 3 -o $2", "jw fit $3 --n-components 2 -o $2"):
         code, out, err = shell(line, model, full, table)
         assert (code, out, err) == (1, b"", f"Error: {full}: No space left on device.\n")
     assert stat.S_ISCHR(full.stat().st_mode)
@@ -180,7 +180,7 @@ def test_a_full_device_is_named_and_stays_one(model, table, tmp_path):
 
 @needs_bash
 def test_bytes_that_are_no_text(model, table, tmp_path):
-    """Arguments and names of files in which UTF-8 is broken, and a terminal that knows ASCII alone."""
+    """Arguments and file names that are not UTF-8, and a terminal with ASCII only."""
     code, _, err = shell("jw query $1 $'\\xff'", model)
     assert (code, err.split(".")[0]) == (2, r"Error: Unknown variable '\udcff'")
     assert shell("jw query $'\\xff.jw' sex") == (1, b"", "Error: There is no file \\udcff.jw.\n")

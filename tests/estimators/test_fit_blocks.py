@@ -81,7 +81,7 @@ def test_a_classifier_of_too_many_cells_keeps_codes_only(monkeypatch):
     ("target", "kinds", "gap", "words"),
     [
         ("grup", None, False, "did you mean 'group'"),
-        ("count", {"count": "integer"}, False, "must be categorical or ordinal; kinds"),
+        ("count", {"count": "integer"}, False, "must be categorical or ordinal; its kind"),
         ("group", None, True, "missing in 1 rows; leave them out"),
     ],
 )

@@ -95,8 +95,8 @@ def vector(case: Case) -> list[str]:
         words.pop(rng.randrange(len(words)))
     if name in LONG:
         words.append("--no-such-option")
-    elif name == "fit" and "--rank" not in words:
-        words += ["--rank", "1"]
+    elif name == "fit" and "--n-components" not in words:
+        words += ["--n-components", "1"]
     return [name, *map(_argument, words)]
 
 

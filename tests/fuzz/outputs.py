@@ -17,7 +17,7 @@ from tests.fuzz.places import character_device, names_in
 
 # What is written, by the name of the command: each with a seed, so that its bytes are known.
 COMMANDS = {
-    "fit": ("fit", "{table}", "--rank", "1", "--seed", "0", "-o", "{out}"),
+    "fit": ("fit", "{table}", "--n-components", "1", "--seed", "0", "-o", "{out}"),
     "sample": ("sample", "{model}", "-n", "40", "--seed", "0", "--format", "csv", "-o", "{out}"),
     "impute": ("impute", "{model}", "{table}", "--format", "csv", "-o", "{out}"),
 }

@@ -49,10 +49,10 @@ def ask(density: JointDensity, text: str) -> None:
     """Answer a question as the command does, and check the answer."""
     bound = bind(parse_question(text), density.schema)
     if not bound.names:
-        p = answers.probability(density, bound.asked, bound.given)
+        p = density.condition(bound.given).probability(bound.asked)
         law(is_probability(p), f"the probability is {p}")
         return
-    rest = answers.condition(density, bound.given)
+    rest = density.condition(bound.given)
     parts, table = answers.distribution(rest, bound.names)
     law(abs(table.sum() - 1) < TOLERANCE, f"the rows of the table sum to {table.sum()}")
     answers.combinations(bound.names, parts, table, 5)
@@ -76,7 +76,7 @@ def _partition(case: Case, density: JointDensity) -> None:
     case.note(f"{texts!a:.800}")
     try:
         bounds = [bind(parse_question(text), density.schema) for text in texts]
-        total = sum(answers.probability(density, bound.asked, bound.given) for bound in bounds)
+        total = sum(density.condition(bound.given).probability(bound.asked) for bound in bounds)
     except ImpossibleEventError:
         return
     law(abs(total - 1) < TOLERANCE, f"the parts sum to {total}")

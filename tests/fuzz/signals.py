@@ -15,7 +15,7 @@ from tests.fuzz.places import names_in
 OLD = b"what was there before\n"
 OFTEN = "import jointwise.fitting.checkpoint; jointwise.fitting.checkpoint.INTERVAL = 0.05; "
 COMMANDS = {
-    "fit": ("fit", "table.csv", "--rank", "8", "--seed", "0", "-o", "out", "--checkpoint", "checkpoint"),
+    "fit": ("fit", "table.csv", "--n-components", "8", "--seed", "0", "-o", "out", "--checkpoint", "checkpoint"),
     "sample": ("sample", "model.jw", "-n", "300000", "--seed", "0", "--format", "csv", "-o", "out"),
     "impute": ("impute", "model.jw", "long.csv", "--format", "csv", "-o", "out"),
 }

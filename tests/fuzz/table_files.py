@@ -7,8 +7,8 @@ from tests.fuzz.case import Case
 from tests.fuzz.commands import typed
 
 COMMANDS = (
-    ("fit", "{table}", "-o", "out.jw", "--rank", "1"),
-    ("fit", "{table}", "-o", "-", "--rank", "1", "--target", "job"),
+    ("fit", "{table}", "-o", "out.jw", "--n-components", "1"),
+    ("fit", "{table}", "-o", "-", "--n-components", "1", "--target", "job"),
     ("score", "model.jw", "{table}"),
     ("score", "model.jw", "{table}", "--lowest", "3", "--format", "json"),
     ("impute", "model.jw", "{table}", "-o", "out.csv"),

@@ -10,7 +10,6 @@ from scipy import stats
 from tests.joint.cases import KINDS, build, random_density, single
 
 from jointwise import JointDensity
-from jointwise.cli import answers
 from jointwise.cli.language import bind, parse_question
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian, Uniform
@@ -229,10 +228,12 @@ def test_a_question_is_answered_as_the_command_would(seed, monkeypatch):
     assert len(asked) >= 3
     for finding in asked:
         bound = bind(parse_question(finding.question), density.schema)
-        assert finding.model == pytest.approx(answers.probability(density, bound.asked, bound.given), abs=1e-6)
-        (k, region), met, hits = next(iter(bound.asked.items())), 0, 0
+        assert finding.model == pytest.approx(density.condition(bound.given).probability(bound.asked), abs=1e-6)
+        ((name, region),), met, hits = bound.asked.items(), 0, 0
+        k = density.schema.index(name)
         for row in rows:
-            if np.isnan(row[k]) or not all(holds(r, row[j]) for j, r in bound.given.items()):
+            cells = dict(zip(density.names, row, strict=True))
+            if np.isnan(row[k]) or not all(holds(r, cells[other]) for other, r in bound.given.items()):
                 continue
             met += 1
             hits += holds(region, row[k])

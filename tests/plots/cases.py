@@ -1,4 +1,4 @@
-"""A density with a variable of every kind that is drawn differently, written down by hand."""
+"""A density with one variable for each way of drawing."""
 
 import numpy as np
 

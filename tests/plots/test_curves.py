@@ -31,7 +31,7 @@ def test_a_fit_that_did_not_converge_says_so():
 def test_without_stages_there_is_nothing_to_draw():
     with pytest.raises(InputError, match="needs a fitted estimator"):
         plot_convergence(JUPAD())
-    with pytest.raises(InputError, match="nothing to solve"):
+    with pytest.raises(InputError, match="took no steps"):
         plot_convergence(JUPAD(1).fit(ROWS))
 
 
@@ -50,7 +50,7 @@ def test_points_are_means_and_bars_standard_errors():
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
 
 
-def test_infinite_distances_are_told_and_left_out():
+def test_infinite_distances_are_left_out_and_counted():
     ax = plot_distances(results(a={500: [0.2, np.inf]}, b={500: [np.inf]}))
     np.testing.assert_allclose(ax.containers[0][0].get_ydata(), [0.2])
     assert legend(ax) == ["a (1 of 2 not finite)", "b (1 of 1 not finite)"]

@@ -1,4 +1,4 @@
-"""What a picture of one variable shows: heights are densities and shares, texts are names, dates and percentages."""
+"""Pictures of one variable: heights are densities and shares, texts are names, dates and percentages."""
 
 import numpy as np
 import pytest
@@ -151,7 +151,7 @@ def test_a_dollar_is_a_dollar():
     ax.figure.draw_without_rendering()
 
 
-def test_it_draws_where_it_is_told_and_changes_no_setting():
+def test_it_draws_into_the_given_axes_and_changes_no_setting():
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
@@ -173,7 +173,7 @@ def test_arrays_are_read_by_position_and_frames_by_name():
     np.testing.assert_array_equal(by_place, by_name)
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(UnknownNameError, match="did you mean 'height'"):
         plot_marginal(DENSITY, "heigth")
     model = JUPAD(1).fit({"a": [1.0, 2.0, 3.0]})

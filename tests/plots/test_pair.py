@@ -1,4 +1,4 @@
-"""What pictures of two variables show: colours are exact means over cells, points are where the rows are."""
+"""Pictures of two variables: colours are exact means over cells, points are at the rows."""
 
 import itertools
 

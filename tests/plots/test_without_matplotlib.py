@@ -1,4 +1,4 @@
-"""Without matplotlib the package works, and a plot asks for it by name."""
+"""Without matplotlib the package works, and a plot names what to install."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
-"""The command `jointwise`: fit a table of a file, then ask, draw, score, fill, classify and plot, from the shell.
+"""The command `jointwise`: fit the table in a file, then query, sample, score, impute, classify and plot.
 
-`files` opens tables and `outputs` writes them, `cells` tells numbers from text, `language` is the grammar of questions
-and `answers` their answers; `commands`, `rows` and `showcase` are the commands themselves, gathered by `app`.
+`files` opens tables, `outputs` writes them, and `cells` finds the types of text cells. `language` parses questions and
+`answers` answers them. `commands`, `rows`, `checks` and `showcase` hold the commands, which `app` gathers.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def main() -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Context in which an interrupt ends the process at once: packages that are half imported cannot do it well."""
+    """Context in which an interrupt ends the process at once; half-imported packages would print a traceback."""
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored, as in a shell's background
+    if before is not signal.default_int_handler:  # ignored, as in a shell's background jobs
         yield
         return
     signal.signal(signal.SIGINT, _end)

@@ -1,13 +1,12 @@
-"""Answers to questions: probabilities of events, and tables of the values that variables take.
+"""Answers to questions: tables of the values that variables take, with exact probabilities.
 
-A table has a row for each category, each value, or each interval between round numbers. Its probabilities are exact:
-with M_n[i, r] the mass of row i of variable n under component r, they are sum_r lam[r] M_1[i, r] M_2[j, r] ...
+A table has a row for each category, each value, or each interval between round numbers.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -18,19 +17,19 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity, moments
-from jointwise.joint.conditioning import conditioned
+from jointwise.joint.crosstab import crosstab, has_density, point_masses
 from jointwise.joint.events import Interval, Point, Region, Values
 from jointwise.tables.variables import Kind, Variable, is_temporal
 
-# Intervals that a numeric variable is shown in, and the share of its mass beyond the first and last edge.
+# Intervals that a numeric variable is shown in, and the share of its mass beyond the first and the last edge.
 INTERVALS, TAIL = 10, 0.005
-# The most values of an integer, or point masses of a number, that have a row each.
+# Integers, or point masses of a number, are shown one by one up to this many.
 SINGLE_VALUES = 16
-# Share of an integer's rows that one value needs for a row of its own between the ranges.
+# Smallest share of an integer's rows that gives one value a row of its own between the ranges.
 SPIKE_SHARE = 0.05
-# Rows of a table of several variables, and how many of them are made at once.
+# Most rows of a table of several variables, and how many of them are made at once.
 MOST_ROWS, BLOCK_ROWS = 1_000_000, 100_000
-# The round numbers that steps between edges are made of.
+# Steps between edges are these numbers times a power of ten.
 _ROUND = np.array([1.0, 2.0, 2.5, 5.0, 10.0])
 
 Columns = dict[str, list[Any]]
@@ -38,57 +37,33 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True)
 class Partition:
-    """The values of a variable in rows.
+    """The values of a variable, cut into rows.
 
     Parameters
     ----------
     labels : tuple
-        Categories and values as they are, intervals as a question would name them: "30..40".
-    masses : array of shape (rows, F)
-        Probability of each row under each component.
+        A category or value as it is, an interval as a question writes it: "30..40".
+    regions : tuple of Region
+        The same as the density knows them. An interval leaves out the points that have rows of their own.
     """
 
     labels: tuple[Any, ...]
-    masses: FloatArray
-
-
-def condition(density: JointDensity, given: Mapping[int, Region]) -> JointDensity:
-    """Return the density given some regions, by positions of its variables."""
-    return JointDensity(*conditioned(density.schema, density.mixture, given))
-
-
-def probability(density: JointDensity, asked: Mapping[int, Region], given: Mapping[int, Region]) -> float:
-    """Probability of an event given another, both by positions of the variables of ``density``."""
-    rest = condition(density, given)
-    event = {rest.names.index(density.names[n]): region for n, region in asked.items()}
-    return float(np.exp(rest.mixture.log_probability(event)))
+    regions: tuple[Region, ...]
 
 
 def distribution(density: JointDensity, names: tuple[str, ...]) -> tuple[list[Partition], FloatArray]:
     """Rows of each variable, and the probability of each combination of them, one dimension per variable."""
     parts = [partition(density, name) for name in names]
-    shape = [len(part.labels) for part in parts]
-    if prod(shape) > MOST_ROWS:
+    if prod(len(part.labels) for part in parts) > MOST_ROWS:
         raise InputError(f"A table of {len(names)} variables would have over {MOST_ROWS:,} rows; ask for fewer.")
-    masses = [part.masses for part in parts]
-    # a product of two matrices that are as small as can be, for they have a column for each component
-    half = min(range(len(parts) + 1), key=lambda k: prod(shape[:k]) + prod(shape[k:]))
-    left, right = _combined(masses[:half]), _combined(masses[half:])
-    return parts, np.asarray((left * density.mixture.weights @ right.T).reshape(shape))
-
-
-def _combined(masses: list[FloatArray]) -> FloatArray:
-    """Mass of each combination of rows under each component; shape (combinations, F)."""
-    out = np.ones((1, 1))
-    for each in masses:
-        out = (out[:, None, :] * each).reshape(-1, each.shape[1])
-    return out
+    regions = {density.schema.index(name): part.regions for name, part in zip(names, parts, strict=True)}
+    return parts, crosstab(density.mixture, regions)
 
 
 def combinations(
     names: tuple[str, ...], parts: list[Partition], table: FloatArray, top: int | None = None
 ) -> Iterator[Columns]:
-    """Blocks of columns with a row for each combination, or for the most probable ``top``, and its probability."""
+    """Blocks of columns: a row for each combination and its probability, or only the ``top`` most probable ones."""
     flat = table.ravel()
     order = np.arange(flat.size) if top is None else np.argsort(-flat, kind="stable")[:top]
     for start in range(0, max(len(order), 1), BLOCK_ROWS):
@@ -109,17 +84,14 @@ def partition(density: JointDensity, name: str) -> Partition:
         regions = _integers(density, name)
     else:
         regions = _intervals(density, name)
-    n = density.schema.index(name)
-    masses = np.array([density.mixture.region_masses(n, region) for region in regions])
-    masses = np.maximum(masses - _inside(density, n, regions), 0.0)
     apart = frozenset(region.value for region in regions if isinstance(region, Point))
-    labels = [label(variable, region, apart) for region in regions]
-    possible = masses @ density.mixture.weights > 0
-    return Partition(tuple(text for text, keep in zip(labels, possible, strict=True) if keep), masses[possible])
+    possible = crosstab(density.mixture, {density.schema.index(name): regions}) > 0
+    kept = tuple(region for region, keep in zip(regions, possible, strict=True) if keep)
+    return Partition(tuple(label(variable, region, apart) for region in kept), kept)
 
 
 def label(variable: Variable, region: Region, apart: Container[float] = ()) -> Any:
-    """Return what a row is called: its value, or its interval; ends that are rows of their own are left out of it.
+    """Name of a row: its value or its interval. The interval excludes ends that are rows of their own.
 
     >>> pay = Variable("pay", "continuous")
     >>> [label(pay, region, {1.0}) for region in (Interval(0, 1), Point(1), Interval(1, 2), Interval(1, np.inf))]
@@ -128,7 +100,7 @@ def label(variable: Variable, region: Region, apart: Container[float] = ()) -> A
     if isinstance(region, Point):
         return _value(variable, region.value)
     assert isinstance(region, Interval)  # rows are points and intervals
-    half = variable.step / 2  # values stand in the middle of what is rounded to them
+    half = variable.step / 2  # a value lies in the middle of what is rounded to it
     first, last = round(region.low + half, 10), round(region.high - half, 10)
     if first == last:
         return _value(variable, first)
@@ -164,7 +136,7 @@ def _integers(density: JointDensity, name: str) -> list[Region]:
 
 
 def _rounded(density: JointDensity, name: str) -> list[Region]:
-    """Rows of a variable with a step: each from a first to a last value, point masses by themselves."""
+    """Rows of a variable with a step: ranges from a first to a last value, and each point mass by itself."""
     n = density.schema.index(name)
     unit = density.schema.variables[n].step
     spikes = _spikes(density, n)
@@ -178,26 +150,26 @@ def _rounded(density: JointDensity, name: str) -> list[Region]:
 
 
 def _intervals(density: JointDensity, name: str) -> list[Region]:
-    mixture, n = density.mixture, density.schema.index(name)
-    if density.schema.variables[n].step and mixture.dictionaries[n].is_continuous:
+    n = density.schema.index(name)
+    is_continuous = has_density(density.mixture, n)
+    if density.schema.variables[n].step and is_continuous:
         return _rounded(density, name)
     spikes = _spikes(density, n)
-    # of a variable without its point masses; all of it may be point masses
     low, high = _quantiles(density, name, (TAIL, 1 - TAIL))
     first, last = _quantiles(density, name, (0.0, 1.0))
     points: list[Region] = [Point(float(spike)) for spike in spikes]
-    if not mixture.dictionaries[n].is_continuous:
+    if not is_continuous:
         return points
     step = _step(high - low) if high > low else 1.0
     inner = np.arange(np.ceil(low / step) * step, high, step).round(12)
-    inner = np.union1d(inner, spikes)  # a row ends where a point mass lies, and the next one begins there
+    inner = np.union1d(inner, spikes)  # an interval ends at a point mass, and the next one begins there
     edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
     ranges: list[Region] = [Interval(float(a), float(b)) for a, b in pairwise(edges)]
     return sorted([*points, *ranges], key=_start)
 
 
 def _start(region: Region) -> tuple[float, bool]:
-    """Where a row begins: in rising order, a point mass before the interval that begins there."""
+    """Key that sorts rows by where they begin; a point mass comes before the interval that begins there."""
     if isinstance(region, Point):
         return region.value, False
     assert isinstance(region, Interval)  # rows are points and intervals
@@ -205,42 +177,30 @@ def _start(region: Region) -> tuple[float, bool]:
 
 
 def _spikes(density: JointDensity, n: int, share: float = 0.0) -> FloatArray:
-    """Values of a variable with a probability of their own, above ``share``, the most probable of them."""
-    found = np.union1d(density.schema.variables[n].spikes, density.mixture.dictionaries[n].spikes)
+    """Values with a probability of their own above ``share``; if there are many, the most probable of them."""
+    found = np.union1d(density.schema.variables[n].spikes, point_masses(density.mixture, n))
     if not len(found):
         return found
-    weight = density.mixture.region_masses
-    mass = np.array([weight(n, Values((value,))) @ density.mixture.weights for value in found])
+    mass = crosstab(density.mixture, {n: [Values((value,)) for value in found]})
     chosen = np.argsort(-mass, kind="stable")[:SINGLE_VALUES]
     return np.sort(found[chosen[mass[chosen] > share]])
 
 
-def _inside(density: JointDensity, n: int, regions: list[Region]) -> FloatArray:
-    """Mass that a row's interval shares with rows of single values, which count there; shape (rows, F)."""
-    weigh = density.mixture.region_masses
-    points = [r.value for r in regions if isinstance(r, Point)]
-    shared = np.zeros((len(regions), density.n_components))
-    for i, region in enumerate(regions):
-        if isinstance(region, Interval) and (held := [p for p in points if region.low <= p <= region.high]):
-            shared[i] = weigh(n, Values(tuple(held)))
-    return shared
-
-
 def _quantiles(density: JointDensity, name: str, levels: tuple[float, float]) -> tuple[float, float]:
-    """Quantiles as numbers, also of dates."""
+    """Two quantiles as numbers, also for dates."""
     low, high = moments.quantiles(density.mixture, density.schema.index(name), np.array(levels))
     return float(low), float(high)
 
 
 def _step(width: float) -> float:
-    """Round number near a tenth of a width."""
+    """Round number near a tenth of ``width``."""
     rough = max(width, np.finfo(float).tiny) / INTERVALS
     power = 10.0 ** np.floor(np.log10(rough))
     return float(power * _ROUND[np.searchsorted(_ROUND, rough / power * (1 - 1e-9))])
 
 
 def summary(density: JointDensity, name: str) -> str:
-    """Mean and quantiles of a number or date in a line."""
+    """Mean and quantiles of a number or date in one line."""
     variable = density.schema[name]
     low, middle, high = (density.quantile(name, q) for q in (0.05, 0.5, 0.95))
     mean, deviation = density.mean()[name], density.var()[name] ** 0.5

@@ -1,4 +1,4 @@
-"""The command with all its parts: what is common to them is how they fail."""
+"""The command with all its subcommands, and how each of them reports errors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from typer.core import TyperGroup
 
 from jointwise.cli import checks, commands, rows, showcase, streams
 from jointwise.cli.files import forget_spooled
-from jointwise.cli.language import QuestionError
 from jointwise.cli.screen import note
-from jointwise.exceptions import JointwiseError
+from jointwise.exceptions import JointwiseError, QuestionError
 
-# What a shell reports of a process that Ctrl-C or a plain kill has ended.
+# Exit codes that a shell expects after Ctrl-C and after a plain kill.
 INTERRUPTED, TERMINATED = 130, 143
 INTERRUPTION = "Interrupted; no result was written."
 
 
 class Commands(TyperGroup):
-    """Commands whose errors are sentences on stderr: exit code 1 for data and models, 2 for what was asked."""
+    """Commands that report errors as sentences on stderr: exit code 1 for data and models, 2 for a wrong question."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take ``--debug`` wherever it stands."""
+        """Accept ``--debug`` at any place."""
         ctx.meta["jointwise.debug"] = "--debug" in args
         return super().parse_args(ctx, [arg for arg in args if arg != "--debug"])
 
@@ -39,11 +38,11 @@ class Commands(TyperGroup):
             with _warnings_as_notes(), _terminable():
                 return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # the reader has had enough; nothing to tell
+            raise  # the reader has closed the pipe; there is nothing to report
         except (JointwiseError, OSError, MemoryError) as error:
             if ctx.meta["jointwise.debug"]:
                 raise
-            _tell(error)
+            _report(error)
             raise typer.Exit(2 if isinstance(error, QuestionError) else 1) from None
         except KeyboardInterrupt:
             note(INTERRUPTION)
@@ -53,7 +52,7 @@ class Commands(TyperGroup):
 
 
 def run() -> None:
-    """Run the command as a process: what goes wrong around it, or at its very end, is a sentence too."""
+    """Run the command as a process; errors around it, or at its very end, are sentences too."""
     try:
         try:
             app()
@@ -68,7 +67,7 @@ def run() -> None:
     except Exception as error:
         if "--debug" in sys.argv:
             raise
-        _tell(error)
+        _report(error)
         sys.exit(1)
 
 
@@ -76,8 +75,8 @@ app = typer.Typer(
     cls=Commands,
     name="jointwise",
     help="The joint probability of a table, and exact answers about it. Begin with: jointwise demo",
-    epilog="Wherever a MODEL is asked for, a table may stand in its place: it is fitted first. - is standard input or "
-    "output. Exit codes: 0 done, 1 a problem with data or model, 2 a problem with the command.",
+    epilog="A table may stand in the place of any MODEL: it is fitted first. - is standard input or output. "
+    "Exit codes: 0 done, 1 a problem with data or model, 2 a problem with the command.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -94,11 +93,11 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version)
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; anywhere.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
 ) -> None:
-    """Take what stands before the command's name; `Commands` itself takes ``--debug``."""
+    """Options before the command's name; `Commands` itself handles ``--debug``."""
 
 
 for module in (commands, rows, checks, showcase):
@@ -118,7 +117,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """End in good order on a plain kill, so that no half-written file stays behind."""
+    """Exit in good order on a plain kill, so that no half-written file stays behind."""
 
     def end(_number: int, _frame: Any) -> None:
         sys.exit(TERMINATED)
@@ -130,7 +129,7 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(error: Exception) -> None:
+def _report(error: Exception) -> None:
     if isinstance(error, OSError) and error.filename == streams.OUTPUT:
         streams.drop_output()
     note(f"Error: {_sentence(error)}")

@@ -26,7 +26,7 @@ class ArrowFile(TableFile):
         self.names = self._named([name for name in self._schema_names() if not name.startswith("__index_level_")])
 
     def blocks(self) -> Iterator[Any]:
-        """Blocks of rows, from the first row on at each call."""
+        """Blocks of rows; each call starts again at the first row."""
         self.share, self.rows_read = 0.0, 0
         most = max(BLOCK_CELLS // max(len(self.names), 1), 1)
         try:
@@ -41,7 +41,7 @@ class ArrowFile(TableFile):
             raise self._damaged(error) from None
 
     def frame(self, block: Any, dtypes: Mapping[str, str]) -> Any:
-        """Columns of a block that are named in ``dtypes`` as something that `read_table` takes."""
+        """Columns of a block that ``dtypes`` names, in a form that `read_table` takes."""
         return block.select([name for name in dtypes if name in self.names])
 
     def cells(self, block: Any) -> Cells:
@@ -51,7 +51,7 @@ class ArrowFile(TableFile):
     def _column_cells(self, column: Any) -> list[Any]:
         try:
             return list(column.to_pylist())
-        except (ValueError, OverflowError):  # a moment that Python has none for: beyond year 9999, or a nanosecond
+        except (ValueError, OverflowError):  # a time that Python cannot hold: after year 9999, or with nanoseconds
             return list(column.cast(self._arrow.string()).to_pylist())
 
     def _schema_names(self) -> list[str]:
@@ -65,7 +65,7 @@ class ArrowFile(TableFile):
             raise self._damaged(error) from None
 
     def _batches(self, most: int) -> Iterator[tuple[int, int, Any]]:
-        """Batches with their number and how many there are."""
+        """Batches, each with its number and the number of all batches."""
         if self._kind == "parquet":
             file = self._parquet()
             total = -(-file.metadata.num_rows // most)
@@ -89,11 +89,13 @@ class ArrowFile(TableFile):
 
 
 class DatasetFile(ArrowFile):
-    """Files that are one table, by pyarrow; a column that one of them lacks has gaps there."""
+    """Several files that form one table, by pyarrow; a file without one of the columns has gaps there."""
 
     def __init__(self, paths: Sequence[Path], label: str, kind: str) -> None:
         if kind == "stream":
-            raise InputError(f"{label}: of Arrow streams only one can be read; write them as Parquet or Feather files.")
+            raise InputError(
+                f"{label}: several Arrow streams cannot be read as one table; write them as Parquet or Feather files."
+            )
         for path in paths:
             _check_name(path)
         self._paths = [str(path) for path in paths]
@@ -124,7 +126,9 @@ def _check_name(path: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        raise InputError(f"{path}: its name is not text in UTF-8, which pyarrow needs; rename the file.") from None
+        raise InputError(
+            f"{path}: the name of the file is not valid UTF-8, which pyarrow needs; rename the file."
+        ) from None
 
 
 def _pyarrow(label: str) -> Any:

@@ -1,7 +1,7 @@
 """Cells of a text file: which are missing, what type a column has, and how text becomes values.
 
-A CSV file says nothing of types. `CellCounts` looks at every cell of a column, block by block, and settles on the
-narrowest type that holds them all; `convert` then reads cells as that type.
+A CSV file has no types. `CellCounts` looks at every cell of a column, block by block, and finds the narrowest type that
+holds them all; `convert` then reads the cells as that type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jointwise.exceptions import InputError
 from jointwise.tables.variables import Variable, is_temporal
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
-# A column that would be numbers but for so few of its cells deserves a word.
+# A column of text gets a note if at least this share of its cells are numbers.
 NEARLY = 0.8
 
 _CELL = re.compile(
@@ -50,7 +50,7 @@ _JOINS = (
 
 
 def cell_type(cell: Any) -> str:
-    """Type of one cell: of what its text looks like, or of what JSON says it is.
+    """Type of one cell, from the look of its text or from its JSON type.
 
     >>> [cell_type(cell) for cell in ("12", "1e3", "007", "true", "2024-05-31", "red", 1.5, False)]
     ['int64', 'float64', 'string', 'bool', 'date', 'string', 'float64', 'bool']
@@ -70,14 +70,14 @@ def _text_type(text: str) -> str:
 
 
 def json_type(cell: Any) -> str:
-    """Type of one cell of JSON, where text in quotes is never a number."""
+    """Type of one JSON cell; text in quotes is never a number."""
     found = cell_type(cell)
     return "string" if isinstance(cell, str) and found in {"int64", "float64", "bool"} else found
 
 
 @dataclass
 class CellCounts:
-    """How many cells of a column are of which type, with the first example of each."""
+    """Number of cells of each type in a column, with the first example of each."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, Any] = field(default_factory=dict)
@@ -91,15 +91,15 @@ class CellCounts:
         self.counts.update(types)
 
     def dtype(self, name: str) -> str:
-        """Narrowest logical type that holds every cell met."""
+        """Narrowest logical type that holds every cell counted."""
         for nested in ("list", "object"):
             if nested in self.counts:
-                raise InputError(f"Column {shown(name)} holds a nested {nested}; flatten it, or leave it out.")
+                raise InputError(f"Column {shown(name)} holds a nested {nested}; flatten it, or drop the column.")
         types = set(self.counts)
         return next((joined for parts, joined in _JOINS if types and types <= parts), "string")
 
-    def stranger(self) -> Any | None:
-        """First cell that makes text of a column that is mostly numbers; None where there is none."""
+    def odd_cell(self) -> Any | None:
+        """First cell that is no number in a column of mostly numbers; None if there is none."""
         numbers, total = sum(self.counts[found] for found in _NUMBERS), self.counts.total()
         if numbers == total or numbers < NEARLY * total:
             return None
@@ -107,13 +107,13 @@ class CellCounts:
 
 
 def convert(name: str, cells: Sequence[Any], dtype: str) -> AnyArray:
-    """Cells of a column as an array that `read_table` takes; a gap, None, stays one.
+    """Cells of a column as an array that `read_table` takes; a gap stays None.
 
     >>> convert("a", ["1", None, "3"], "int64")
     array([1, None, 3], dtype=object)
     """
     if dtype in {"string", "categorical", "enum"}:
-        values: list[Any] = [cell if cell is None or isinstance(cell, str) else _as_text(cell) for cell in cells]
+        values: list[Any] = [cell if cell is None or isinstance(cell, str) else as_text(cell) for cell in cells]
     else:
         values = [None if cell is None else parse(name, cell, dtype) for cell in cells]
     if dtype == "float64":
@@ -124,7 +124,7 @@ def convert(name: str, cells: Sequence[Any], dtype: str) -> AnyArray:
 
 
 def parse(name: str, cell: Any, dtype: str) -> Any:
-    """One cell as a value of a logical type; a sentence names the column and the cell that is none."""
+    """One cell as a value of a logical type; the error names the column and the cell."""
     try:
         if dtype == "float64":
             return float(cell)
@@ -137,15 +137,15 @@ def parse(name: str, cell: Any, dtype: str) -> Any:
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         what = "dates such as 2024-05-31" if is_temporal(dtype) else _WANTED[dtype]
         raise InputError(f"{shown(name)} takes {what}; got {shown(cell)}.") from None
-    return cell if isinstance(cell, str) else _as_text(cell)
+    return cell if isinstance(cell, str) else as_text(cell)
 
 
 def value_of(variable: Variable, text: str) -> Any:
-    """Value of a variable that a person wrote as text; for a category, the one that is written so."""
+    """Value of a variable from the text of a question; for a category, the one written like that."""
     if variable.categories is None:
         return parse(variable.name, text, variable.dtype if is_temporal(variable.dtype) else "float64")
     for category in variable.categories:
-        if text == category or text == _as_text(category):
+        if text == category or text == as_text(category):
             return category
     try:  # 1.0 for the category 1, True for true
         return parse(variable.name, text, variable.dtype)
@@ -166,8 +166,9 @@ def _moment(cell: Any, dtype: str) -> dt.date:
     if dtype == "date":
         return dt.date.fromisoformat(cell)
     moment = dt.datetime.fromisoformat(cell)
-    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone, whatever the season
+    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone for summer and winter
 
 
-def _as_text(cell: Any) -> str:
+def as_text(cell: Any) -> str:
+    """Text of a cell; booleans in lower case."""
     return str(cell).lower() if isinstance(cell, bool) else str(cell)

@@ -9,17 +9,16 @@ import typer
 
 from jointwise._typing import FloatArray
 from jointwise.cli import screen
-from jointwise.cli.commands import Data, Format, Missing, Model, Output, Seed, checked_format
+from jointwise.cli.commands import Data, Format, Missing, Model, Output, Seed, checked_format, refuse_two_pipes
 from jointwise.cli.files import open_table
 from jointwise.cli.models import load_model
 from jointwise.cli.outputs import plain, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
-from jointwise.cli.rows import _refuse_two_pipes
 from jointwise.cli.table_file import TableFile
 from jointwise.joint.check import MOST_ROWS, check_rows
 from jointwise.tables.variables import Schema
 
-# Findings on the screen, and their columns; a file has all.
+# Findings on the screen, and their columns; a file holds all of them.
 SHOWN = 20
 SHOWN_COLUMNS = ("question", "model", "rows", "n_rows", "noise", "error")
 
@@ -33,16 +32,16 @@ def check(
     form: Format = None,
     seed: Seed = 0,
 ) -> None:
-    """Compare a model with the rows of a table: what it answers wrong beyond noise, worst first.
+    """Compare a model with the rows of a table, and list its errors beyond noise, worst first.
 
-    Shares of values and intervals, the range and means are compared, of each column alone and given another one.
-    An error is what noise does not explain. Rows that the model was not learned from tell most.
-    Of more than 20,000 rows, so many are drawn.
+    Shares of values and intervals, the range and means are compared, for each column alone and given another one.
+    An error is what noise does not explain. Rows that the model was not fitted to show most.
+    Of a larger table, 20,000 rows are drawn.
 
     Example: jointwise check people.jw others.csv
     """
     form = checked_format(output, form, "table")
-    _refuse_two_pipes(model, data)
+    refuse_two_pipes(model, data)
     density = load_model(model, missing or ())
     file = open_table(data, missing or ())
     check_columns(file, density.schema)
@@ -61,7 +60,7 @@ def check(
 
 
 def _drawn(file: TableFile, schema: Schema, rng: np.random.Generator) -> FloatArray:
-    """Rows of a table as numbers, of many some, each with the same chance; no more than a block and those are held."""
+    """Encoded rows of a table, or a random sample of a large one; holds the sample and one block at a time."""
     kept, tickets = np.empty((0, len(schema))), np.empty(0)
     for _, _, X in encoded_blocks(file, schema, "Checking"):
         kept, tickets = np.concatenate([kept, X]), np.concatenate([tickets, rng.random(len(X))])

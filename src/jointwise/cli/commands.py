@@ -1,4 +1,4 @@
-"""Commands about a model: fit it, look at it, ask it, draw from it."""
+"""Commands about a model: fit, info, query, sample; and the options that all commands share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from jointwise._typing import FloatArray
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_tables
 from jointwise.cli.language import bind, parse_conditions, parse_question
-from jointwise.cli.models import FitSettings, fit_table, load_model, load_stored, plain_model, save_model, say_doubts
+from jointwise.cli.models import (
+    FitSettings,
+    fit_table,
+    load_model,
+    load_stored,
+    note_odd_cells,
+    plain_model,
+    save_model,
+)
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
@@ -23,25 +31,27 @@ from jointwise.tables.variables import Kind
 ValueT = TypeVar("ValueT")
 
 KINDS = (*map(str, Kind), "ordinal")
-# Rows drawn at once, and in all: hours and tens of gigabytes.
+# Rows drawn at once, and the most in all: those take hours and tens of gigabytes.
 SAMPLE_BLOCK, MOST_DRAWN = 100_000, 1_000_000_000
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file; a table is fitted first.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, or a table to fit first.")]
 Data = Annotated[str, typer.Argument(metavar="DATA", help="CSV, JSON lines, Parquet or Arrow; - is standard input.")]
 Output = Annotated[str, typer.Option("-o", "--output", help="File to write; - is standard output.")]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}; else by the file's extension."),
+    typer.Option(
+        "--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}; by default from the file's extension."
+    ),
 ]
 Missing = Annotated[
-    list[str] | None, typer.Option("--missing", help="Text that marks a gap, beside empty, NA and NaN; repeatable.")
+    list[str] | None, typer.Option("--missing", help="Text that marks a gap, besides empty, NA and NaN; repeatable.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
-SeedOrNone = Annotated[int | None, typer.Option("--seed", min=0, help="Seed; else other rows each time.")]
+SeedOrNone = Annotated[int | None, typer.Option("--seed", min=0, help="Seed; without one, other rows each time.")]
 
 
 def checked_format(path: str, asked: str | None, *further: str) -> str:
-    """Return the format of a result, refused as a wrong use of the command."""
+    """Format of a result; a wrong one is refused as a wrong use of the command."""
     known = (*further, *FORMATS)
     if asked is not None and asked not in known:
         raise typer.BadParameter(f"{shown(asked)} is not one of {', '.join(known)}.", param_hint="--format")
@@ -55,38 +65,50 @@ def checked_format(path: str, asked: str | None, *further: str) -> str:
     return format_of(path, asked)
 
 
+def refuse_two_pipes(model: str, data: str | None) -> None:
+    """Refuse a model and a table that both come from standard input."""
+    if model == data == "-":
+        raise typer.BadParameter("Model and data cannot both come from standard input.", param_hint="DATA")
+
+
 def fit(
     data: Annotated[
         list[str],
-        typer.Argument(metavar="DATA...", help="CSV, JSON lines, Parquet or Arrow; several files or folders are one."),
+        typer.Argument(metavar="DATA...", help="CSV, JSON lines, Parquet or Arrow; files or folders of one table."),
     ],
     output: Annotated[str, typer.Option("-o", "--output", metavar="MODEL", help="File for the model.")],
-    target: Annotated[str | None, typer.Option(help="Column to classify by: categorical, and last.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column that holds the class.")] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=KIND", help="continuous, integer, categorical or ordinal; repeatable."),
     ] = None,
     support: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LOW..HIGH", help="Bounds of a number, as 0.. or 0..100; .. is none; repeatable."),
+        typer.Option(
+            metavar="COLUMN=LOW..HIGH", help="Bounds of a number, such as 0.. or 0..100; .. for none; repeatable."
+        ),
     ] = None,
     step: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=STEP", help="What numbers are rounded to, as 0.01; 0 is nothing; repeatable."),
+        typer.Option(
+            metavar="COLUMN=STEP", help="What numbers are rounded to, such as 0.01; 0 for nothing; repeatable."
+        ),
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out; repeatable.")] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column to have in though it seems to name the rows; repeatable."),
+        typer.Option(metavar="COLUMN", help="Column to keep though it seems to name the rows; repeatable."),
     ] = None,
-    rank: Annotated[int | None, typer.Option(min=1, help="Components; else by held-out likelihood.")] = None,
+    n_components: Annotated[
+        int | None, typer.Option(min=1, help="Number of components; by default from held-out likelihood.")
+    ] = None,
     missing: Missing = None,
     seed: Seed = 0,
-    checkpoint: Annotated[str | None, typer.Option(help="File from which a fit that was stopped goes on.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="File that lets a stopped fit go on.")] = None,
 ) -> None:
     """Learn the joint density of a table and write it to a file.
 
-    With --target the file also holds what else `classify` needs, and rows that do not name the target are left out.
+    With --target the file also holds what `classify` needs, and rows without a value of the target are left out.
 
     Example: jointwise fit people.csv -o people.jw --kind rooms=categorical --drop id
 
@@ -100,19 +122,19 @@ def fit(
         _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
         drop or [],
         keep or [],
-        rank,
+        n_components,
         seed,
         checkpoint,
     )
     file = open_tables(data, missing or ())
-    say_doubts(file, settings.drop)
+    note_odd_cells(file, settings.drop)
     model = fit_table(file, settings)
     save_model(plain_model(model), output)
     screen.note(model.summary())
 
 
 def _by_column(option: str, pairs: list[str] | None, parse: Callable[[str], ValueT], form: str) -> dict[str, ValueT]:
-    """Values of an option that is given for columns, by their names."""
+    """Values of an option given as COLUMN=VALUE, by the names of the columns."""
     found = {}
     for pair in pairs or []:
         name, _, value = pair.rpartition("=")
@@ -148,11 +170,11 @@ def _end(text: str) -> Any:
 
 def info(
     model: Model,
-    pairs: Annotated[bool, typer.Option("--pairs", help="How much each pair of columns tells of the other.")] = False,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Mutual information of each pair of columns.")] = False,
     output: Output = "-",
     form: Format = None,
 ) -> None:
-    """Show the columns of a model, or how strongly they depend on each other.
+    """Show the columns of a model, or the mutual information of each pair.
 
     Example: jointwise info people.jw --pairs
     """
@@ -174,7 +196,7 @@ def info(
 
 def _classes(model: ClassModel) -> str:
     second = f"{model.share:.0%} by a second density, of columns standardised within classes"
-    return f"tells classes of {shown(model.target)}: {second if model.second else 'by the joint density alone'}"
+    return f"classes of {shown(model.target)}: {second if model.second else 'by the joint density alone'}"
 
 
 def _columns(density: JointDensity) -> dict[str, list[Any]]:
@@ -218,14 +240,14 @@ def _pairs(density: JointDensity) -> dict[str, list[Any]]:
 def query(
     model: Model,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="Such as 'income, age | sex=F, age in 30..40'.")],
-    top: Annotated[int | None, typer.Option(min=1, help="Only the most probable rows, so many.")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Show only this many rows, the most probable.")] = None,
     output: Output = "-",
     form: Format = None,
 ) -> None:
-    """Ask for a probability, or for how variables are distributed, given what is known of others.
+    """Ask for a probability, or for the distribution of variables, given others.
 
-    After the bar come conditions: a=x, a!=x, a<1, a<=1, a>1, a>=1, a in 1..2, a in {x, y}.
-    Names and values with signs in them go into quotes.
+    Conditions follow the bar: a=x, a!=x, a<1, a<=1, a>1, a>=1, a in 1..2, a in {x, y}.
+    Put names and values that contain signs into quotes.
 
     Example: jointwise query people.jw "income, age | sex=F, age in 30..40"
 
@@ -236,12 +258,13 @@ def query(
     density = load_model(model)
     bound = bind(asked, density.schema)
     if not bound.names:
-        p = plain(answers.probability(density, bound.asked, bound.given))
-        if p == 0 and any(isinstance(r, Point) and _has_density(density, n) for n, r in bound.asked.items()):
+        p = plain(density.condition(bound.given).probability(bound.asked))
+        points = [density.schema[name] for name, region in bound.asked.items() if isinstance(region, Point)]
+        if p == 0 and any(variable.kind is Kind.CONTINUOUS for variable in points):
             screen.note("Note: a single value of a continuous variable has probability zero; ask for a range.")
         _put(output, form, [{"probability": [p]}], [f"{p:.6g}"])
         return
-    rest = answers.condition(density, bound.given)
+    rest = density.condition(bound.given)
     parts, table = answers.distribution(rest, bound.names)
     if form == "table":
         numeric = [name for name in bound.names if rest.schema[name].categories is None]
@@ -254,7 +277,7 @@ def query(
 
 
 def _pictures(names: tuple[str, ...], parts: list[answers.Partition], table: FloatArray, top: int | None) -> list[Any]:
-    """Return a table for a person, of the most probable rows where there are many, and a line that says so."""
+    """Table for the screen; if it is long, only the most probable rows, and a line that says so."""
     crossed = len(parts) == 2 and not top
     if crossed and screen.fits([len(part.labels) for part in parts]):
         return [screen.crossed(names, parts, table)]
@@ -265,11 +288,7 @@ def _pictures(names: tuple[str, ...], parts: list[answers.Partition], table: Flo
         return [picture]
     share = sum(columns["probability"])
     rows = f"These are the {few} most probable of {table.size:,} rows, together {share:.1%}."
-    return [picture, f"{rows} All of them: -o FILE; another number of them: --top N."]
-
-
-def _has_density(density: JointDensity, n: int) -> bool:
-    return density.schema.variables[n].kind is Kind.CONTINUOUS
+    return [picture, f"{rows} Write all of them with -o FILE, or show another number with --top N."]
 
 
 def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], pictures: list[Any]) -> None:
@@ -297,10 +316,10 @@ def sample(
     conditions = parse_conditions(given) if given is not None else None
     density = load_model(model)
     regions = bind(conditions, density.schema).given if conditions else {}
-    rest = answers.condition(density, regions)
+    rest = density.condition(regions)
     fixed = {
-        density.names[i]: density.schema.variables[i].decode_value(region.value)
-        for i, region in regions.items()
+        name: density.schema[name].decode_value(region.value)
+        for name, region in regions.items()
         if isinstance(region, Point)
     }
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Tables in files: which kind one is, by its first bytes, so that a pipe needs no name."""
+"""Tables in files. The first bytes of a file show its kind, so a pipe needs no extension."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from jointwise.cli.table_file import TableFile
 from jointwise.cli.text_files import ChainedFile, CsvFile, JsonFile
 from jointwise.exceptions import InputError
 
-# Copies of standard input and of pipes by their path, to be removed at the end.
+# Copies of standard input and of pipes by their path; removed at the end.
 _SPOOLED: dict[str, Path] = {}
-# Share of the room on the disk that a copy may take, and what may come of a device that might never end.
+# Largest share of the free disk space that a copy may take, and most bytes from a device, which might never end.
 SPOOL_SHARE, MOST_OF_A_DEVICE = 0.9, 1 << 30
 # Bytes copied at once.
 CHUNK = 1 << 20
 
 
 def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
-    """Open a table by what its first bytes show; ``-`` is standard input; it and pipes are kept on disk meanwhile.
+    """Open a table, of the kind that its first bytes show. ``-`` is standard input.
+
+    Standard input and pipes are copied to disk for the time being.
 
     Parameters
     ----------
     path : str
     missing : sequence of str
-        Text that marks a gap, beside empty cells, NA and NaN.
+        Text that marks a gap, besides empty cells, NA and NaN.
     """
-    place = at_hand(path)
-    label = called(path)
+    place = rereadable(path)
+    label = label_of(path)
     kind = _kind(place, label)
     if kind in {"csv", "json"}:
         return (CsvFile if kind == "csv" else JsonFile)(place, label, frozenset(missing))
@@ -45,21 +47,21 @@ def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
 
 
 def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
-    """Open a table that is one file, several, or all in folders: Parquet and Arrow, or CSV, or JSON, not mixed.
+    """Open a table in one file, in several, or in folders; all files must be of one kind.
 
     Parameters
     ----------
     paths : sequence of str
-        A folder may hold others, also named as in ``year=2024``, which is then one more column.
+        A folder may hold other folders. One named like ``year=2024`` adds a column.
     missing : sequence of str
-        Text that marks a gap, beside empty cells, NA and NaN.
+        Text that marks a gap, besides empty cells, NA and NaN.
     """
     if len(paths) == 1 and not Path(paths[0]).is_dir():
         return open_table(paths[0], missing)
     if "-" in paths:
         raise InputError("Standard input cannot be one of several files; name files only.")
     found = [file for path in paths for file in _files(Path(path))]
-    files = [at_hand(str(file)) for file in found]
+    files = [rereadable(str(file)) for file in found]
     kinds = {_kind(file, str(name)) for file, name in zip(files, found, strict=True)}
     label = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     if len(kinds) > 1:
@@ -73,7 +75,7 @@ def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
 
 
 def _files(place: Path) -> list[Path]:
-    """Return a file, or those in a folder and below; names that begin with a dot or an underscore are no data."""
+    """The file itself, or all files in a folder and below, without names that begin with a dot or an underscore."""
     if not place.is_dir():
         return [place]
     found = [file for file in sorted(place.rglob("*")) if file.is_file()]
@@ -84,27 +86,27 @@ def _files(place: Path) -> list[Path]:
 
 
 def _kind(place: Path, label: str) -> str:
-    """Return what the first bytes of a file show."""
+    """Kind of a file, from its first bytes."""
     with place.open("rb") as file:
         start = file.read(4096)
     for magic, kind in ((b"PAR1", "parquet"), (b"ARROW1", "file"), (b"\xff\xff\xff\xff", "stream")):
         if start.startswith(magic):
             return kind
     if start.startswith(b"FEA1"):
-        raise InputError(f"{label} is a Feather file of the first version; write it again with a newer library.")
+        raise InputError(f"{label} is a Feather file of version 1; write it again with a newer library.")
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     return "json" if text[:1] in {b"{", b"["} else "csv"
 
 
-def called(path: str) -> str:
-    """Return what an input is called in sentences."""
+def label_of(path: str) -> str:
+    """Name of an input in messages."""
     return "standard input" if path == "-" else path
 
 
-def at_hand(path: str) -> Path:
-    """Return a file that can be read more than once: a copy of standard input or of a pipe, for they cannot be.
+def rereadable(path: str) -> Path:
+    """A file that can be read more than once: a copy if the input is standard input or a pipe.
 
-    Copies vanish with the process.
+    Copies are removed at the end of the process.
     """
     if path != "-" and (not is_stream(path) or Path(path).is_file()):
         return Path(path)
@@ -127,26 +129,26 @@ def _spool(path: str, stream: IO[bytes]) -> None:
             most -= len(chunk)
             if most < 0:
                 raise InputError(
-                    f"{called(path)} does not end, or is more than the folder {folder} may hold for it; name a file "
+                    f"{label_of(path)} does not end, or is more than the folder {folder} may hold for it; name a file "
                     "instead, or another folder by the variable TMPDIR."
                 )
-            with naming(f"The copy of {called(path)} in {folder}"):
+            with naming(f"The copy of {label_of(path)} in {folder}"):
                 file.write(chunk)
 
 
 def _read(stream: IO[bytes], path: str) -> bytes:
-    with naming(called(path)):
+    with naming(label_of(path)):
         return stream.read(CHUNK)
 
 
 def _is_device(stream: IO[bytes]) -> bool:
     try:
         return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
-    except OSError:  # no file of the system's
+    except OSError:  # not a file of the operating system
         return False
 
 
 def forget_spooled() -> None:
-    """Remove what was kept of standard input and of pipes."""
+    """Remove the copies of standard input and of pipes."""
     while _SPOOLED:
         _SPOOLED.popitem()[1].unlink(missing_ok=True)

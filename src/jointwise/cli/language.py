@@ -12,7 +12,7 @@ Grammar::
     name,value = words without signs, other than "in" between them; or anything in single or double quotes
 
 Nothing is evaluated: text becomes tokens, tokens become a `Question`, and `bind` checks it against the variables of a
-model. Whatever is wrong is shown with its place.
+model. An error shows the place in the question.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 from jointwise._checks import shown
 from jointwise.cli.cells import value_of
-from jointwise.exceptions import InputError, JointwiseError, UnknownNameError
+from jointwise.exceptions import InputError, JointwiseError, QuestionError, UnknownNameError
 from jointwise.joint.events import Interval, Point, Region, parse_region
 from jointwise.tables.variables import Kind, Schema, Variable
 
@@ -35,31 +35,12 @@ _TOKEN = re.compile(
     r"|(?P<sign>\.\.|!=|<=|>=|[=<>|,(){}])"
     r"|(?P<word>(?:(?!\.\.)[^\s\"'=<>!|,(){}])+))"
 )
-# Of a longer question only so many characters around the place are shown.
-SHOWN_LINE = 200
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-
-
-class QuestionError(InputError):
-    """A question that cannot be read, with the place where it goes wrong.
-
-    >>> print(QuestionError("There is no such variable.", "inc | age > 40", 0))
-    There is no such variable.
-      inc | age > 40
-      ^
-    """
-
-    def __init__(self, sentence: str, text: str, at: int) -> None:
-        line = text.replace("\n", " ").replace("\t", " ")
-        start = max(at - SHOWN_LINE // 2, 0) if len(line) > SHOWN_LINE else 0
-        before, after = "..." * (start > 0), "..." * (start + SHOWN_LINE < len(line))
-        line = f"{before}{line[start : start + SHOWN_LINE]}{after}"
-        super().__init__(f"{sentence}\n  {line}\n  {' ' * (len(before) + at - start)}^")
 
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of a question and where it begins; ``kind`` is "quoted", "word", "end" or the sign itself."""
+    """A piece of a question and its position; ``kind`` is "quoted", "word", "end" or the sign itself."""
 
     kind: str
     text: str
@@ -68,7 +49,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Condition:
-    """What is said of one variable: a comparison with one value, a range with two, or a list of values."""
+    """A condition on one variable: a comparison with one value, a range of two, or a list of values."""
 
     name: Token
     relation: str
@@ -132,7 +113,7 @@ class _Parser:
             return names, ()
         if not bracketed:
             raise self._wrong(
-                "Before the bar stand names alone; write P(...) around a question that says what they should be",
+                "Only names may stand before the bar; write P(...) around a question with conditions there",
                 relation,
             )
         self._next = start
@@ -173,7 +154,7 @@ class _Parser:
     def _take(self, what: str) -> Token:
         token = self._peek()
         if token.kind not in {"word", "quoted"}:
-            raise self._wrong(f"Here should be {what}", token)
+            raise self._wrong(f"Expected {what} here", token)
         self._next += 1
         last = token
         while token.kind == self._peek().kind == "word" and not self._is_in(self._peek()):
@@ -191,7 +172,7 @@ class _Parser:
 
     def _expect(self, kind: str, what: str) -> None:
         if not self._accept(kind):
-            raise self._wrong(f"Here should be {what}" if what else "The question ends before this", self._peek())
+            raise self._wrong(f"Expected {what} here" if what else "The question should end here", self._peek())
 
     @staticmethod
     def _is_in(token: Token) -> bool:
@@ -220,27 +201,27 @@ def _tokens(text: str) -> Iterator[Token]:
     yield Token("end", "", end)
 
 
-# ---- questions of a model's variables ------------------------------------------------------------------------
+# ---- questions about a model's variables ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A question of known variables, by their positions."""
+    """A question about known variables; regions by the names of their variables."""
 
     names: tuple[str, ...]
-    asked: Mapping[int, Region]
-    given: Mapping[int, Region]
+    asked: Mapping[str, Region]
+    given: Mapping[str, Region]
 
 
 def bind(question: Question, schema: Schema) -> Bound:
-    """Check a question against the variables of a model, and turn values into what the model computes with."""
+    """Check a question against the variables of a model, and turn its conditions into regions."""
     binder = _Binder(question.text, schema)
     given, asked = binder.regions(question.given), binder.regions(question.asked)
-    names = [schema.variables[binder.position(token)].name for token in question.names]
+    names = [binder.variable(token).name for token in question.names]
     for token in (*question.names, *(condition.name for condition in question.asked)):
         if names.count(token.text) > 1:
             raise QuestionError(f"{shown(token.text)} is asked for twice.", question.text, token.at)
-        if isinstance(given.get(schema.index(token.text)), Point):
+        if isinstance(given.get(token.text), Point):
             raise QuestionError(
                 f"{shown(token.text)} is given one value, so nothing is left to ask of it.", question.text, token.at
             )
@@ -252,18 +233,18 @@ class _Binder:
         self._text = text
         self._schema = schema
 
-    def position(self, token: Token) -> int:
+    def variable(self, token: Token) -> Variable:
         try:
-            return self._schema.index(token.text)
+            return self._schema[token.text]
         except UnknownNameError as error:
             raise QuestionError(str(error), self._text, token.at) from None
 
-    def regions(self, conditions: tuple[Condition, ...]) -> dict[int, Region]:
-        found: dict[int, Region] = {}
+    def regions(self, conditions: tuple[Condition, ...]) -> dict[str, Region]:
+        found: dict[str, Region] = {}
         for condition in conditions:
-            n = self.position(condition.name)
-            region = self._region(self._schema.variables[n], condition)
-            found[n] = self._both(found[n], region, condition.name) if n in found else region
+            variable = self.variable(condition.name)
+            name, region = variable.name, self._region(variable, condition)
+            found[name] = self._both(found[name], region, condition.name) if name in found else region
         return found
 
     def _region(self, variable: Variable, condition: Condition) -> Region:
@@ -285,7 +266,7 @@ class _Binder:
         return value
 
     def _both(self, a: Region, b: Region, token: Token) -> Region:
-        """Two ranges of one variable, as in ``age > 30, age < 40``, are one."""
+        """Join two ranges of one variable, such as ``age > 30, age < 40``."""
         if isinstance(a, Interval) and isinstance(b, Interval):
             low, high = max(a.low, b.low), min(a.high, b.high)
             if low <= high:
@@ -317,7 +298,7 @@ def _above(variable: Variable, values: list[Any]) -> Region:
 
 
 def _edge(variable: Variable, value: Any, towards: float) -> float:
-    """The next value that a variable can take, beyond one that a strict comparison leaves out."""
+    """Next value that a variable can take after ``value``, which a strict comparison excludes."""
     parse_region(variable, (value, None))  # refuses categories without an order
     number = variable.encode_value(value)
     if variable.kind is Kind.CONTINUOUS:

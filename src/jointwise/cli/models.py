@@ -1,4 +1,4 @@
-"""Models: read from a file, or fitted to a table in one."""
+"""Models: read from a file, or fitted to a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._checks import listed, shown, unknown_name
-from jointwise.cli.files import at_hand, open_table
+from jointwise.cli.files import open_table, rereadable
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
 from jointwise.cli.table_file import TableFile
@@ -32,17 +32,17 @@ class FitSettings:
     Parameters
     ----------
     target : str, optional
-        Column to classify by: categorical, and the last variable.
+        Column that holds the class; it becomes categorical, and the last variable.
     kinds : mapping of names to kinds
     supports : mapping of names to (low, high)
     steps : mapping of names to float
     drop, keep : sequences of str
-        Columns to leave out, and columns to have in though they seem to name the rows.
-    rank : int, optional
+        Columns to leave out, and columns to keep though they seem to name the rows.
+    n_components : int, optional
         Number of components; chosen by held-out likelihood if None.
     seed : int
     checkpoint : str, optional
-        File from which a fit that was stopped goes on.
+        File that lets a stopped fit go on.
     """
 
     target: str | None = None
@@ -51,7 +51,7 @@ class FitSettings:
     steps: Mapping[str, float] = field(default_factory=dict)
     drop: Sequence[str] = ()
     keep: Sequence[str] = ()
-    rank: int | None = None
+    n_components: int | None = None
     seed: int = 0
     checkpoint: str | None = None
 
@@ -68,10 +68,13 @@ def load_stored(path: str, missing: Sequence[str] = ()) -> ClassModel | JointDen
 
 
 def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
-    """Return what tells the classes of a column: as a model holds it, or a table in its place; else the density."""
+    """Read what a model knows of the classes of a column; a table in its place is fitted first.
+
+    A model fitted without this target answers by its joint density.
+    """
     found = _open(path, missing)
     if isinstance(found, TableFile):
-        say_fitting(found)
+        note_fitting(found)
         found = plain_model(fit_table(found, FitSettings(target=target)))
     if isinstance(found, ClassModel) and found.target == target:
         return found
@@ -80,8 +83,8 @@ def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
     if variable.categories is None:
         raise InputError(f"{shown(target)} is {variable.kind}, not categorical; fit the model with --target {target}.")
     note(
-        f"Note: {path} was not fitted with --target {target}, which may tell it better; its joint density alone is "
-        "asked."
+        f"Note: {path} was not fitted with --target {target}, which may classify better; only its joint density is "
+        "used."
     )
     return ClassModel(density, target)
 
@@ -93,7 +96,7 @@ def open_model(path: str, missing: Sequence[str] = ()) -> JointDensity | TableFi
 
 
 def _open(path: str, missing: Sequence[str]) -> ClassModel | JointDensity | TableFile:
-    place = at_hand(path)
+    place = rereadable(path)
     with place.open("rb") as file:
         is_model = file.read(len(MAGIC)) == MAGIC
     if is_model:
@@ -106,22 +109,22 @@ def _density(model: ClassModel | JointDensity) -> JointDensity:
 
 
 def fitted(table: TableFile) -> JointDensity:
-    """Return the density of a table that stands in the place of a model."""
-    say_fitting(table)
+    """Density of a table that stands in the place of a model."""
+    note_fitting(table)
     return plain_density(fit_table(table, FitSettings()).density_)
 
 
 def cross_fitted(table: TableFile, n_folds: int) -> list[JointDensity]:
-    """Densities of a table, the k-th without the rows n with (n - 1) % n_folds == k; rows count from 1."""
-    say_fitting(table)
+    """Densities of a table; the k-th is fitted without every row n, counted from 0, with n % n_folds == k."""
+    note_fitting(table)
     first = fit_table(table, FitSettings(), fold=(0, n_folds))
-    same = FitSettings(drop=first.left_out_, keep=first.density_.names)  # the others are of the same columns
+    same = FitSettings(drop=first.left_out_, keep=first.density_.names)  # the others get the same columns
     others = [fit_table(table, same, fold=(k, n_folds)) for k in range(1, n_folds)]
     return [plain_density(model.density_) for model in (first, *others)]
 
 
-def say_fitting(table: TableFile) -> None:
-    """Tell that a table stands in the place of a model."""
+def note_fitting(table: TableFile) -> None:
+    """Say that a table stands in the place of a model."""
     note(f"{table.label} is a table: fitting it first; `jointwise fit` would keep the model.")
 
 
@@ -138,27 +141,26 @@ def save_model(model: ClassModel | JointDensity, path: str) -> None:
 
 
 def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | None = None) -> JUPAD | JointClassifier:
-    """Fit a table in blocks: types, profile and codes in a pass each, and only the codes are kept.
+    """Fit a table in blocks: one pass each for types, profile and codes; only the codes are kept.
 
-    With a target it is a classifier, which keeps the cells of tables that are not too large as numbers, too. Rows that
-    do not name their class are then left out.
+    With a target, a classifier is fitted, which also keeps the cells of tables that are not too large as numbers. Rows
+    without a class are left out.
 
     Parameters
     ----------
     file : TableFile
     settings : FitSettings
     fold : (k, n), optional
-        Leave out every n-th row, from the k-th on; they count from 0.
+        Leave out every n-th row, beginning with the k-th; rows count from 0.
     """
     names = _chosen(file.names, settings)
     if next(file.blocks(), None) is None:
         raise InputError(f"{file.label} has no rows, so there is nothing to learn from.")
     types = file.dtypes()
     dtypes = {name: types[name] for name in names}
-    passes = iter(
-        ("Looking at the class",) * (settings.target is not None)
-        + ("Looking at the columns", "Coding the rows", "Reading the numbers")
-    )
+    passes = iter(["Looking at the columns", "Coding the rows"])
+    if settings.target is not None:
+        passes = iter(["Looking at the class", *passes, "Reading the numbers"])
 
     def blocks() -> Iterator[Table]:
         first = 0
@@ -169,7 +171,7 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
             yield table if fold is None else table.rows(number % fold[1] != fold[0])
 
     parameters: dict[str, Any] = {
-        "n_components": settings.rank or "auto",
+        "n_components": settings.n_components or "auto",
         "kinds": settings.kinds,
         "supports": settings.supports,
         "steps": settings.steps,
@@ -180,20 +182,20 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
     }
     if settings.target is None:
         return JUPAD(**parameters).fit_blocks(blocks)
-    target, told = settings.target, _Told(file.label, settings.target)
-    return JointClassifier(JUPAD(**parameters)).fit_blocks(lambda: told.rows(blocks()), target)
+    target, labelled = settings.target, _Labelled(file.label, settings.target)
+    return JointClassifier(JUPAD(**parameters)).fit_blocks(lambda: labelled.rows(blocks()), target)
 
 
 @dataclass
-class _Told:
-    """Rows that name their class; how many do not is said once."""
+class _Labelled:
+    """Rows that have a class; a note, given once, says how many do not."""
 
     label: str
     target: str
     said: bool = False
 
     def rows(self, blocks: Iterator[Table]) -> Iterator[Table]:
-        """Blocks of a table without the rows that do not name their class."""
+        """Blocks of a table, without the rows that have no class."""
         kept = left = 0
         for table in blocks:
             named = ~np.isnan(table.read(table.names.index(self.target)).values)
@@ -201,27 +203,29 @@ class _Told:
             if named.any():
                 yield table if named.all() else table.rows(named)
         if not kept:
-            raise InputError(f"No row of {self.label} names {shown(self.target)}, so there is no class to learn.")
+            raise InputError(
+                f"No row of {self.label} has a value in {shown(self.target)}, so there is no class to learn."
+            )
         if left and not self.said:
             self.said = True
-            note(f"Note: left out, for they do not name {shown(self.target)}: {left:,} of {kept + left:,} rows.")
+            note(f"Note: left out {left:,} of {kept + left:,} rows, which have no value in {shown(self.target)}.")
 
 
-def say_doubts(file: TableFile, drop: Sequence[str]) -> None:
-    """Tell of columns that are text because of a few cells."""
+def note_odd_cells(file: TableFile, drop: Sequence[str]) -> None:
+    """Name the columns that are text because of a few cells."""
     for name, counts in file.cell_counts.items():
         if name in drop:
             continue
-        stranger = counts.stranger()
-        if stranger is not None:
+        odd = counts.odd_cell()
+        if odd is not None:
             note(
                 f"Note: {shown(name)} is read as text, though most of its cells are numbers, because of "
-                f"{shown(stranger)}; if that marks a gap, add --missing {shown(stranger)}."
+                f"{shown(odd)}; if that marks a gap, add --missing {shown(odd)}."
             )
 
 
 def plain_model(model: JUPAD | JointClassifier) -> ClassModel | JointDensity:
-    """Return what a model file is to hold of a fit."""
+    """What a model file holds of a fit."""
     density = plain_density(model.density_)
     if not isinstance(model, JointClassifier):
         return density
@@ -232,13 +236,13 @@ def plain_model(model: JUPAD | JointClassifier) -> ClassModel | JointDensity:
 
 
 def plain_density(density: JointDensity) -> JointDensity:
-    """Return a density whose samples are plain columns, whatever package has read the file."""
+    """The density with plain columns as samples, whatever package has read the file."""
     return replace(density, schema=Schema(density.schema.variables, "dict"))
 
 
 def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:
-    told_of = (settings.drop, settings.keep, settings.kinds, settings.supports, settings.steps)
-    for name in (*chain.from_iterable(told_of), *([settings.target] if settings.target else [])):
+    named = (settings.drop, settings.keep, settings.kinds, settings.supports, settings.steps)
+    for name in (*chain.from_iterable(named), *([settings.target] if settings.target else [])):
         if name not in names:
             raise unknown_name("column", name, names)
     both = [name for name in settings.drop if name in settings.keep]

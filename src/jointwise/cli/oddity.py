@@ -16,20 +16,20 @@ from jointwise.joint import JointDensity
 from jointwise.joint.prediction import fill
 from jointwise.tables import encode, read_table
 
-# Rows drawn to see what is typical: means are known to a few hundredths of a nat.
+# Rows drawn to find typical log-densities: enough for means to a few hundredths of a nat.
 TYPICAL_ROWS = 4_000
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Rows of a block that one density has judged.
+    """Rows of a block with their log-density under one of the densities.
 
     Parameters
     ----------
     judge : int
-        Which density.
+        Number of the density.
     rows : array of shape (m,)
-        Their places in the block.
+        Their positions in the block.
     X : array of shape (m, N)
         Their encoded values.
     log_density : array of shape (m,)
@@ -43,7 +43,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class OddRow:
-    """One row: score and number, by which it is ordered, then what is told of it."""
+    """One row: score and number, which order the rows, and what is shown of it."""
 
     score: float
     number: int
@@ -54,7 +54,7 @@ class OddRow:
 
 
 def judged_blocks(densities: Sequence[JointDensity], file: TableFile) -> Iterator[tuple[int, Any, list[Judged]]]:
-    """Blocks of a table with the number of their first row, from 1, their rows judged by the densities in turn."""
+    """Blocks of a table with the number of their first row, from 1; the densities judge the rows in turn."""
     first = 1
     for block in screen.read_blocks(file, "Scoring"):
         parts = []
@@ -68,9 +68,9 @@ def judged_blocks(densities: Sequence[JointDensity], file: TableFile) -> Iterato
 
 
 def lowest_rows(densities: Sequence[JointDensity], file: TableFile, n: int) -> dict[str, list[Any]]:
-    """Columns of the ``n`` rows with the lowest score, least first, with what makes each odd.
+    """Columns of the ``n`` rows with the lowest score, lowest first, with what makes each odd.
 
-    The score of a row is its log-density less the mean one of the cells it has, each on its own.
+    The score of a row is its log-density minus the mean log-density of each cell it has, taken alone.
     """
     typical = [_typical(density) for density in densities]
     kept: list[OddRow] = []
@@ -97,18 +97,18 @@ def lowest_rows(densities: Sequence[JointDensity], file: TableFile, n: int) -> d
 
 
 def _typical(density: JointDensity) -> FloatArray:
-    """Mean log-density of a cell of each variable on its own, from draws; shape (N,)."""
+    """Mean log-density of each variable alone, from draws; shape (N,)."""
     X = density.mixture.sample(TYPICAL_ROWS, np.random.default_rng(0))
     return np.array([density.mixture.marginal([n]).logpdf(X[:, [n]]).mean() for n in range(X.shape[1])])
 
 
 def _reason(density: JointDensity, x: FloatArray) -> tuple[str, Any]:
-    """Name of the variable whose best guess, in its place, would raise the density of a row most; and that guess."""
+    """Variable whose best guess would raise the density of the row most, and that guess."""
     N = len(x)
     without = np.where(np.eye(N, dtype=bool), np.nan, x)
     guesses = np.diag(fill(density.mixture, density.schema, without))
-    mended = np.where(np.eye(N, dtype=bool), guesses, x)
-    gain = np.where(np.isnan(x), -np.inf, density.mixture.logpdf(mended))
+    replaced = np.where(np.eye(N, dtype=bool), guesses, x)
+    gain = np.where(np.isnan(x), -np.inf, density.mixture.logpdf(replaced))
     best = density.schema.variables[int(np.argmax(gain))]
     guess = best.decode_value(guesses[density.schema.index(best.name)])
     return best.name, plain(guess, GUESS_DIGITS)

@@ -1,4 +1,4 @@
-"""Results on their way out: CSV, JSON, JSON lines, Parquet or Arrow, to a file in one step or to standard output."""
+"""Writing results as CSV, JSON, JSON lines, Parquet or Arrow, to a file in one step or to standard output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.tables.variables import Kind, Variable, is_temporal
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "arrow")
-# A guess is not known to more digits than these.
+# Significant digits of a guess.
 GUESS_DIGITS = 6
 _BY_EXTENSION = {f".{name}": name for name in FORMATS} | {".ndjson": "jsonl", ".feather": "arrow", ".txt": "csv"}
 
@@ -29,7 +29,7 @@ Write = Callable[[Columns], None]
 
 
 def format_of(path: str, asked: str | None) -> str:
-    """Return the format asked for, or that of the file's extension, or CSV on standard output and into pipes."""
+    """The format asked for, else that of the file's extension, else CSV for standard output and pipes."""
     if asked is not None:
         return asked
     if path == "-" or is_stream(path):
@@ -37,14 +37,14 @@ def format_of(path: str, asked: str | None) -> str:
     extension = Path(path).suffix.lower()
     if extension not in _BY_EXTENSION:
         raise InputError(
-            f"{path}: its extension names no format of {', '.join(FORMATS)}; add --format, such as --format csv."
+            f"{path}: its extension is not one of {', '.join(FORMATS)}; add --format, such as --format csv."
         )
     return _BY_EXTENSION[extension]
 
 
 @contextmanager
 def writing(path: str, form: str) -> Iterator[Write]:
-    """Context whose value writes blocks of columns; a file appears, complete, only when all is written."""
+    """Context whose value writes blocks of columns; a file appears only when it is complete."""
     with _destination(path) as binary, _WRITERS[form](binary) as write:
         yield write
 
@@ -56,7 +56,7 @@ def write_bytes(path: str, data: bytes) -> None:
 
 
 def check_place(path: str) -> None:
-    """Refuse a place that cannot be written to, before the work is done."""
+    """Refuse a path that cannot be written to, before any work is done."""
     if path == "-" or is_stream(path):
         return
     place = target(path)
@@ -79,7 +79,7 @@ def _destination(path: str) -> Iterator[IO[bytes]]:
 
 
 def encoded(text: str) -> bytes:
-    r"""Text as bytes; half of a surrogate pair, which UTF-8 does not have, as JSON writes it.
+    r"""Text as UTF-8; half of a surrogate pair, which UTF-8 cannot hold, becomes an escape as in JSON.
 
     >>> encoded("a\ud800")
     b'a\\ud800'
@@ -88,7 +88,7 @@ def encoded(text: str) -> bytes:
 
 
 def plain(cell: Any, digits: int = 10) -> Any:
-    """One cell as Python has it, None for a gap, and no more digits of a float than mean anything.
+    """One cell as a Python value: None for a gap, floats with this many significant digits.
 
     >>> plain(np.float64(0.1) + 0.2), plain(np.int64(3)), plain(float("nan")), plain(2 / 3, 3)
     (0.3, 3, None, 0.667)
@@ -100,7 +100,7 @@ def plain(cell: Any, digits: int = 10) -> Any:
 
 
 def native_cells(variable: Variable, numbers: FloatArray) -> list[Any]:
-    """Encoded values of a variable, none of them missing, as cells."""
+    """Cells of a variable from its encoded values, none of them missing."""
     if variable.categories is not None:
         return [variable.categories[code] for code in numbers.astype(int)]
     if is_temporal(variable.dtype) or variable.kind is Kind.INTEGER:
@@ -125,7 +125,7 @@ def _delimited(binary: IO[bytes], delimiter: str) -> Iterator[Write]:
 
 
 class _Lines:
-    """Text lines into a binary file: whoever opened the file keeps it."""
+    """Writes text lines to a binary file, and leaves it open."""
 
     def __init__(self, binary: IO[bytes]) -> None:
         self._binary = binary
@@ -166,7 +166,7 @@ def _json_rows(columns: Columns) -> Iterator[str]:
 
 
 def _json_cell(cell: Any) -> Any:
-    """JSON has no infinity: it goes as text."""
+    """Cell for JSON, which has no infinity: it is written as text."""
     if isinstance(cell, float) and math.isinf(cell):
         return str(cell)
     return _text(cell) if isinstance(cell, dt.date) else cell
@@ -174,7 +174,7 @@ def _json_cell(cell: Any) -> Any:
 
 @contextmanager
 def _arrow_table(binary: IO[bytes], form: str) -> Iterator[Write]:
-    """Gather the blocks, because only together they show the types of the columns."""
+    """Gather the blocks first: only all of them together show the types of the columns."""
     try:
         import pyarrow as pa
         from pyarrow import feather, parquet

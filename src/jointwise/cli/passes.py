@@ -1,4 +1,4 @@
-"""A pass over a table with the eyes of a model: its columns checked, its rows as numbers."""
+"""A pass over a table for a model: check its columns, encode its rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def encoded_blocks(
     unseen: Literal["outside", "missing"] = "outside",
     absent: Literal["error", "missing"] = "error",
 ) -> Iterator[tuple[int, Any, FloatArray]]:
-    """Blocks of a table: number of the first row from 1, the block, and its rows as numbers; shape (n, N)."""
+    """Blocks of a table: number of the first row, from 1, the block, and its encoded rows of shape (n, N)."""
     dtypes = {variable.name: variable.dtype for variable in schema}
     first = 1
     for block in screen.read_blocks(file, doing):
@@ -37,5 +37,5 @@ def check_columns(file: TableFile, schema: Schema) -> None:
     if lacking:
         raise InputError(
             f"{file.label} lacks the model's columns {listed(lacking)}; it has {listed(file.names)}. Add them, with "
-            "empty cells where nothing is known."
+            "empty cells for unknown values."
         )

@@ -11,7 +11,8 @@ import typer
 from jointwise._checks import listed, shown
 from jointwise._typing import FloatArray
 from jointwise.cli import oddity, screen
-from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format
+from jointwise.cli.cells import as_text
+from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format, refuse_two_pipes
 from jointwise.cli.files import open_table
 from jointwise.cli.models import cross_fitted, fitted, load_classes, open_model
 from jointwise.cli.outputs import GUESS_DIGITS, plain, writing
@@ -23,28 +24,28 @@ from jointwise.joint.prediction import draw, fill
 from jointwise.tables import encode
 from jointwise.tables.variables import Schema
 
-# Parts of a table that are judged by a model of the others.
+# Parts of a table, each judged by a model of the others.
 FOLDS = 3
 
 OptionalData = Annotated[
-    str | None, typer.Argument(metavar="DATA", help="Table to go through; else the one that stands for MODEL.")
+    str | None, typer.Argument(metavar="DATA", help="Table to go through; by default the one given as MODEL.")
 ]
 
 
 def score(
     model: Model,
     data: OptionalData = None,
-    lowest: Annotated[int | None, typer.Option(min=1, help="Only so many rows, the least probable first.")] = None,
+    lowest: Annotated[int | None, typer.Option(min=1, help="Show only this many rows, the oddest first.")] = None,
     missing: Missing = None,
     output: Output = "-",
     form: Format = None,
 ) -> None:
     """Log-density of each row; the lowest are the anomalies.
 
-    With --lowest each row is shown whole, with the column that makes it odd and what would be expected there.
-    Its score is the log-density less that of typical cells, so that rows with gaps compare with others.
-    A model finds less odd what it has learned from. Without DATA, the rows of the table are judged
-    by models of other rows: three are fitted, to two thirds each.
+    With --lowest each row is shown whole, with the column that makes it odd and the value expected there.
+    Its score is the log-density minus that of typical cells, so that rows with gaps compare with others.
+    A model finds its own training rows less odd. Without DATA, each row of the table is judged by a model
+    of other rows: three models are fitted, each to two thirds of the rows.
 
     Example: jointwise score people.jw people.csv --lowest 5
 
@@ -64,7 +65,7 @@ def score(
 
 
 def _judges_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[list[JointDensity], TableFile]:
-    """Densities that judge the rows in turn, and the table."""
+    """The densities, which judge the rows in turn, and the table."""
     if data is None and isinstance(found := open_model(model, missing or ()), TableFile):
         return cross_fitted(found, FOLDS), found
     density, file = _model_and_table(model, data, missing)
@@ -75,7 +76,9 @@ def _judges_and_table(model: str, data: str | None, missing: list[str] | None) -
 def impute(
     model: Model,
     data: OptionalData = None,
-    random: Annotated[bool, typer.Option("--draw", help="Draw each gap instead of its best guess.")] = False,
+    random: Annotated[
+        bool, typer.Option("--draw", help="Draw the value of each gap instead of its best guess.")
+    ] = False,
     missing: Missing = None,
     output: Output = "-",
     form: Format = None,
@@ -84,7 +87,7 @@ def impute(
     """Fill the gaps of a table; every other cell stays as it is.
 
     A gap gets its most probable category or its mean, given the rest of its row.
-    Columns that the model does not know are copied.
+    Columns that are not in the model are copied.
 
     Example: jointwise impute people.jw people.csv -o filled.csv
 
@@ -118,21 +121,21 @@ def _with_gaps_filled(schema: Schema, cells: Cells, gaps: Any, filled: FloatArra
 def classify(
     model: Model,
     data: Data,
-    target: Annotated[str, typer.Option(help="Column to tell; a categorical one.")],
-    proba: Annotated[bool, typer.Option("--proba", help="The probability of each class as well.")] = False,
+    target: Annotated[str, typer.Option(help="Column that holds the class.")],
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     missing: Missing = None,
     output: Output = "-",
     form: Format = None,
 ) -> None:
-    """Tell the most probable class of each row, and how probable it is.
+    """Find the most probable class of each row, and its probability.
 
-    MODEL is best fitted with the same --target; it may be the table to learn from.
-    If DATA holds the target, standard error tells the share of right answers.
+    Fit MODEL with the same --target for the best answers; MODEL may also be the table to learn from.
+    If DATA holds the target, standard error shows the share of right answers.
 
     Example: jointwise classify train.csv test.csv --target species -o classes.csv
     """
     form = checked_format(output, form)
-    _refuse_two_pipes(model, data)
+    refuse_two_pipes(model, data)
     classes = load_classes(model, missing or (), target)
     file = open_table(data, missing or ())
     features = classes.features
@@ -151,22 +154,18 @@ def classify(
                 "probability": [plain(row) for row in p.max(axis=1)],
             }
             if proba:
-                columns |= {f"P({_label(c)})": [plain(x) for x in p[:, i]] for i, c in enumerate(classes.classes)}
+                columns |= {f"P({as_text(c)})": [plain(x) for x in p[:, i]] for i, c in enumerate(classes.classes)}
             write(columns)
     if known:
-        screen.note(f"Right: {right} of {known} rows that name {shown(target)} ({right / known:.1%}).")
+        screen.note(f"Right: {right} of {known} rows with a value in {shown(target)} ({right / known:.1%}).")
 
 
 def _truth(file: TableFile, block: Any, classes: ClassModel, n_rows: int) -> FloatArray:
-    """Codes of the classes that the rows themselves name, -1 where the model does not know one; shape (n_rows,)."""
-    named = classes.density.schema.select([classes.target])
+    """Codes of the classes in the rows: -1 for one that is not in the model, NaN for a gap; shape (n_rows,)."""
+    target = classes.density.schema.select([classes.target])
     if classes.target not in file.names:
         return np.full(n_rows, np.nan)
-    return encode(file.frame(block, {classes.target: named.variables[0].dtype}), named)[:, 0]
-
-
-def _label(category: Any) -> str:
-    return str(category).lower() if isinstance(category, bool) else str(category)
+    return encode(file.frame(block, {classes.target: target.variables[0].dtype}), target)[:, 0]
 
 
 def _check_features(file: TableFile, features: Sequence[str]) -> None:
@@ -174,24 +173,19 @@ def _check_features(file: TableFile, features: Sequence[str]) -> None:
     if lacking and len(lacking) == len(features):
         raise InputError(f"{file.label} has none of the model's columns {listed(features)}.")
     if lacking:
-        screen.note(f"Note: {file.label} lacks {listed(lacking)}; what they might be is averaged over.")
+        screen.note(f"Note: {file.label} lacks {listed(lacking)}; all their possible values are averaged over.")
 
 
 def _model_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[JointDensity, TableFile]:
-    """Model and table; where one table stands for both, it is fitted and then gone through."""
-    _refuse_two_pipes(model, data)
+    """The model and the table; one table may stand for both."""
+    refuse_two_pipes(model, data)
     found = open_model(model, missing or ())
     if data is not None:
         table = open_table(data, missing or ())
         return (fitted(found) if isinstance(found, TableFile) else found), table
     if isinstance(found, TableFile):
         return fitted(found), found
-    raise typer.BadParameter(f"{model} is a model; name the table to go through as well.", param_hint="DATA")
-
-
-def _refuse_two_pipes(model: str, data: str | None) -> None:
-    if model == data == "-":
-        raise typer.BadParameter("Model and data cannot both come from standard input.", param_hint="DATA")
+    raise typer.BadParameter(f"{model} is a model; give the table to go through as well.", param_hint="DATA")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees: tables and bars on standard output, notes and progress on standard error."""
+"""Output for a person: tables and bars on standard output, notes and progress on standard error."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Width of the longest bar, and of a line that goes to a file.
+# Width of the longest bar, and of a line in a file.
 BAR, WIDE = 30, 160
-# Rows of a table that a person looks at, and columns of one that goes both ways.
+# Most rows of a table on the screen, and most columns of a table of two variables.
 ROWS, COLUMNS = 50, 16
 
 
 def note(sentence: str) -> None:
-    """Say something beside the result."""
+    """Write a sentence to standard error."""
     sys.stderr.write(f"{sentence}\n")
 
 
 def is_watched() -> bool:
-    """Whether a person looks at standard error."""
+    """Whether standard error is a terminal."""
     return sys.stderr.isatty()
 
 
 def console() -> Console:
-    """Return the console of results: as wide as the terminal, or wide where there is none."""
+    """Console for results: as wide as the terminal, or wide if there is none."""
     from rich.console import Console
 
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDE)
@@ -48,7 +48,7 @@ def show(*things: Any) -> None:
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> Table:
-    """Columns as a table, numbers to the right."""
+    """Columns as a table, with numbers right-aligned."""
     made = _empty_table()
     for name, cells in columns.items():
         numeric = bool(len(cells)) and all(isinstance(cell, (int, float)) for cell in cells)
@@ -59,7 +59,7 @@ def table(columns: Mapping[str, Sequence[Any]]) -> Table:
 
 
 def bars(name: str, columns: Mapping[str, Sequence[Any]]) -> Table:
-    """Rows of one variable with their probabilities, as numbers and as bars."""
+    """Rows of one variable with their probabilities as numbers and bars."""
     made = _empty_table()
     made.add_column(name)
     made.add_column("probability", justify="right")
@@ -71,12 +71,12 @@ def bars(name: str, columns: Mapping[str, Sequence[Any]]) -> Table:
 
 
 def fits(sizes: Sequence[int]) -> bool:
-    """Whether probabilities of two variables with so many rows each can be shown as a table that goes both ways."""
+    """Whether a table of two variables with these numbers of rows fits on the screen, one across and one down."""
     return max(sizes) <= ROWS and min(sizes) <= COLUMNS
 
 
 def crossed(names: Sequence[str], parts: Sequence[Partition], probabilities: FloatArray) -> Table:
-    """Probabilities of two variables: the one with fewer rows goes across."""
+    """Probabilities of two variables as a table; the one with fewer rows goes across."""
     down, across = (0, 1) if len(parts[0].labels) >= len(parts[1].labels) else (1, 0)
     values = probabilities if down == 0 else probabilities.T
     made = _empty_table()
@@ -89,7 +89,7 @@ def crossed(names: Sequence[str], parts: Sequence[Partition], probabilities: Flo
 
 
 def percent(p: float) -> str:
-    """Return a probability as a person reads it.
+    """Write a probability as a percentage.
 
     >>> percent(0.1234), percent(0.00001), percent(0)
     ('12.3%', '<0.1%', '0')
@@ -100,7 +100,7 @@ def percent(p: float) -> str:
 
 
 def read_blocks(file: TableFile, doing: str) -> Iterator[Any]:
-    """Blocks of a file, with a bar of how much of it is read where a person looks."""
+    """Blocks of a file, with a progress bar on a terminal."""
     with _progress(doing) as update:
         for block in file.blocks():
             yield block
@@ -109,7 +109,7 @@ def read_blocks(file: TableFile, doing: str) -> Iterator[Any]:
 
 @contextmanager
 def tasks(doing: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Context whose value takes tasks done, all tasks and the last one's name: a bar, or a line for each name."""
+    """Context whose value shows progress, given tasks done, all tasks and a name: a bar, or a line for each name."""
     with _progress(doing) as update:
 
         def show(done: int, total: int, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands to look around: pictures, the paper's experiments, a demonstration, benchmarks."""
+"""Commands for pictures, the paper's experiments, a demonstration and benchmarks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 
 from jointwise._checks import shown
 from jointwise._files import is_stream
-from jointwise.cli import answers, commands, rows, screen
+from jointwise.cli import commands, rows, screen
 from jointwise.cli.commands import Missing, Model
 from jointwise.cli.files import open_table
 from jointwise.cli.language import bind, parse_question
@@ -35,16 +35,16 @@ DPI = 150
 def plot(
     model: Model,
     question: Annotated[
-        str | None, typer.Argument(metavar="NAMES", help="As in query, with conditions after a bar.")
+        str | None, typer.Argument(metavar="NAMES", help="Variables, and conditions after a bar, as in query.")
     ] = None,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="png, svg or pdf; - is a png to standard output.")
+        str, typer.Option("-o", "--output", help="File to write: png, svg or pdf; - is a png on standard output.")
     ] = "-",
-    data: Annotated[str | None, typer.Option(help="Table whose rows are drawn as well.")] = None,
-    components: Annotated[bool, typer.Option("--components", help="One name: what it is in each component.")] = False,
+    data: Annotated[str | None, typer.Option(help="Table whose rows are drawn too.")] = None,
+    components: Annotated[bool, typer.Option("--components", help="Draw one variable in each component.")] = False,
     missing: Missing = None,
 ) -> None:
-    """Draw one variable, a pair, or several two by two; without names, which columns tell of each other.
+    """Draw one variable, a pair, or several in pairs; without names, the mutual information of all pairs.
 
     Example: jointwise plot people.jw "age, income | sex=F" --data people.csv -o pair.png
     """
@@ -55,11 +55,11 @@ def plot(
             f"{shown(output)} does not end in one of {', '.join(PICTURES)}.", param_hint="--output"
         )
     if output == "-" and sys.stdout.isatty():
-        raise typer.BadParameter("A picture is not for a terminal; name a file.", param_hint="--output")
+        raise typer.BadParameter("A picture cannot be shown in a terminal; name a file.", param_hint="--output")
     asked = parse_question(question) if question is not None else None
     density = load_model(model, missing or ())
     names: tuple[str, ...] = ()
-    given: Mapping[int, Region] = {}
+    given: Mapping[str, Region] = {}
     if asked is not None:
         bound = bind(asked, density.schema)
         names, given = bound.names, bound.given
@@ -69,14 +69,14 @@ def plot(
         raise typer.BadParameter("--components draws one variable; name it.", param_hint="--components")
     _check_text(density)
     table = None if data is None else _rows_given(density, given, open_table(data, missing or ()))
-    figure = _figure(answers.condition(density, given), names, table, components=components)
+    figure = _figure(density.condition(given), names, table, components=components)
     picture = io.BytesIO()
     figure.savefig(picture, format=form, dpi=DPI)
     write_bytes(output, picture.getvalue())
 
 
 def _check_text(density: JointDensity) -> None:
-    """Refuse names and categories that no font has."""
+    """Refuse names and categories that no font can show."""
     for variable in density.schema:
         for text in (variable.name, *(variable.categories or ())):
             if encoded(str(text)) != str(text).encode("utf-8", "surrogatepass"):
@@ -106,13 +106,13 @@ def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, compon
     return plots.plot_mutual_information(density).figure
 
 
-def _rows_given(density: JointDensity, given: Mapping[int, Region], file: TableFile) -> Any:
-    """Rows of the first block of a table that meet the conditions: enough for any picture."""
+def _rows_given(density: JointDensity, given: Mapping[str, Region], file: TableFile) -> Any:
+    """Rows of the first block of a table that meet the conditions; one block is enough for a picture."""
     check_columns(file, density.schema)
     for _, block, X in encoded_blocks(file, density.schema, "Reading"):
         keep = np.ones(len(X), dtype=bool)
-        for n, region in given.items():
-            keep &= _meets(X[:, n], region)
+        for name, region in given.items():
+            keep &= _meets(X[:, density.schema.index(name)], region)
         return read_table(file.frame(block, {v.name: v.dtype for v in density.schema})).rows(keep)
     raise InputError(f"{file.label} has no rows to draw.")
 
@@ -126,9 +126,9 @@ def _meets(values: Any, region: Region) -> Any:
 def reproduce(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Experiments by name, or all.")],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller tasks: minutes, rough numbers.")] = False,
-    folder: Annotated[str | None, typer.Option(help="Where page, figures and results go.")] = None,
+    folder: Annotated[str | None, typer.Option(help="Folder for the page, figures and results.")] = None,
 ) -> None:
-    """Run the paper's experiments again and write the page of results; after a kill, go on where it ended.
+    """Run the paper's experiments and write the page of results; a run that was killed goes on where it ended.
 
     Example: jointwise reproduce all --quick
     """
@@ -140,7 +140,7 @@ def reproduce(
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where its table and model go.")] = Path("jointwise-demo"),
+    folder: Annotated[Path, typer.Option(help="Folder for its table and model.")] = Path("jointwise-demo"),
 ) -> None:
     """Show the commands at work on a small made-up table of people, with text, numbers and gaps.
 
@@ -171,7 +171,7 @@ def _echo(*words: str) -> None:
 
 
 def _people(n: int = 500) -> dict[str, list[Any]]:
-    """Return a made-up table: job depends on sex, income on job and age, and one cook earns too much."""
+    """A made-up table: job depends on sex, income on job and age, and one cook earns too much."""
     rng = np.random.default_rng(0)
     jobs = np.array(["cook", "engineer", "nurse", "teacher"])
     woman = rng.random(n) < 0.5
@@ -194,7 +194,7 @@ def _people(n: int = 500) -> dict[str, list[Any]]:
 def bench(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Benchmarks by name, such as accuracy.")],
 ) -> None:
-    """Run benchmarks of a checkout of the source, from its folder.
+    """Run benchmarks, in the folder of a checkout of the source.
 
     Example: jointwise bench accuracy
     """

@@ -1,6 +1,6 @@
-"""Standard input, output and error of the command: there even where the shell has closed them, and able to say all.
+"""Standard input, output and error of the command, usable even if the shell has closed them.
 
-This is done before anything else, so that no file can take the number of a stream that is closed.
+They are set up before anything else, so that no file takes the number of a closed stream.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import sys
 
 from jointwise._files import NamedFile
 
-# What a failure to write a result to a closed stream, or to a full disk, names.
+# Name of the output in errors, such as that of a closed stream or a full disk.
 OUTPUT = "standard output"
 
 
 def settle() -> None:
-    """Fill closed streams with ones that fail when they are used (input, output) or take anything (error).
+    """Replace closed streams: input and output by ones that fail when used, error by one that takes anything.
 
-    Standard output also tells its name when it fails, and shows what its encoding does not have as escapes.
+    Errors of standard output carry its name, and it writes characters that its encoding lacks as escapes.
     """
     for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -35,12 +35,12 @@ def settle() -> None:
             errors="backslashreplace",
             line_buffering=os.isatty(1),
         )
-    elif isinstance(sys.stdout, io.TextIOWrapper):  # a console of Windows has a way of its own to write
+    elif isinstance(sys.stdout, io.TextIOWrapper):  # the console of Windows writes in its own way
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def drop_output() -> None:
-    """Give up what was not yet written to standard output, which has failed: at the end it would fail again."""
+    """Discard what is not yet written to standard output after it has failed; writing it at exit would fail again."""
     sys.stdout = io.TextIOWrapper(io.BytesIO())
 
 

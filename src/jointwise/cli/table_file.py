@@ -1,4 +1,4 @@
-"""What every table in a file owes: its columns, and its rows in blocks, as often as wanted."""
+"""The interface of every table in a file: its columns, and its rows in blocks, as often as needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jointwise.cli.cells import CellCounts
 from jointwise.exceptions import InputError
 from jointwise.tables.variables import duplicates, is_missing
 
-# Cells held at once as Python objects: some hundred megabytes at most.
+# Cells held at once as Python objects: a few hundred megabytes at most.
 BLOCK_CELLS = 1_000_000
 
 Cells = dict[str, list[Any]]
@@ -25,13 +25,13 @@ class TableFile(ABC):
     ----------
     path : Path
     label : str
-        What the file is called in sentences.
+        Name of the file in messages.
     names : tuple of str
         Its columns.
     share : float
-        How much of the file the running pass has read, from 0 to 1.
+        Share of the file that the current pass has read, from 0 to 1.
     rows_read : int
-        How many rows that pass has read.
+        Rows that the current pass has read.
     """
 
     names: tuple[str, ...]
@@ -44,11 +44,11 @@ class TableFile(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterator[Any]:
-        """Blocks of rows, from the first row on at each call."""
+        """Blocks of rows; each call starts again at the first row."""
 
     @abstractmethod
     def frame(self, block: Any, dtypes: Mapping[str, str]) -> Any:
-        """Columns of a block that are named in ``dtypes`` as something that `read_table` takes."""
+        """Columns of a block that ``dtypes`` names, in a form that `read_table` takes."""
 
     @abstractmethod
     def cells(self, block: Any) -> Cells:
@@ -56,21 +56,21 @@ class TableFile(ABC):
 
     def typed_cells(self, block: Any, dtypes: Mapping[str, str]) -> Cells:
         """Every cell of a block as a number, text or date, None where there is a gap."""
-        del dtypes  # the file itself knows them
+        del dtypes  # the file has its own types
         return self.cells(block)
 
     @property
     @abstractmethod
     def cell_counts(self) -> Mapping[str, CellCounts]:
-        """Types of cells that each column holds; nothing where the file itself knows its types."""
+        """Types of the cells of each column; empty if the file has its own types."""
 
     def dtypes(self) -> dict[str, str]:
-        """Logical type of each column; empty text where the file itself knows it."""
+        """Logical type of each column; empty text if the file has its own types."""
         counts = self.cell_counts
         return {name: counts[name].dtype(name) if name in counts else "" for name in self.names}
 
     def _named(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Check the names of columns; one without a name is called by its position."""
+        """Checked names of the columns; a column without a name is named by its position."""
         named = tuple(name.strip() or f"column {n}" for n, name in enumerate(names, 1))
         doubled = duplicates(named)
         if doubled:

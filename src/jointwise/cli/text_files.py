@@ -1,4 +1,4 @@
-"""Tables in text: CSV and JSON, whose columns get their types from all their cells."""
+"""Tables in text, CSV and JSON. All cells of a column together give its type."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
 from jointwise.exceptions import InputError
 from jointwise.tables.variables import is_missing
 
-# No line of a table is longer; a file without line ends would otherwise be read whole.
+# Longest line of a table; a file without line ends would otherwise be read whole.
 MAX_LINE = 1 << 24
-# How often to look how far in the file a pass is.
+# Lines between two updates of the share read.
 LINES_PER_LOOK = 1000
 DELIMITERS = ",;\t|"
 
 
 class TextFile(TableFile):
-    """What CSV and JSON share: cells without a type of their own."""
+    """What CSV and JSON files share: cells without types."""
 
     type_of = staticmethod(cell_type)
 
@@ -38,7 +38,7 @@ class TextFile(TableFile):
 
     @cached_property
     def cell_counts(self) -> Mapping[str, CellCounts]:
-        """Types of cells that each column holds."""
+        """Types of the cells of each column."""
         found = {name: CellCounts() for name in self.names}
         for block in self.blocks():
             for name, cells in block.items():
@@ -46,7 +46,7 @@ class TextFile(TableFile):
         return found
 
     def frame(self, block: Cells, dtypes: Mapping[str, str]) -> Any:
-        """Columns of a block that are named in ``dtypes`` as something that `read_table` takes."""
+        """Columns of a block that ``dtypes`` names, in a form that `read_table` takes."""
         try:
             return {name: convert(name, block[name], dtype) for name, dtype in dtypes.items() if name in block}
         except InputError as error:
@@ -61,7 +61,7 @@ class TextFile(TableFile):
         return {name: without_nan(cells.tolist()) for name, cells in self.frame(block, dtypes).items()}
 
     def _lines(self) -> Iterator[str]:
-        """Lines of the file, none of them too long, with `share` kept up to date."""
+        """Lines of the file, none of them too long; updates `share`."""
         size = max(self.path.stat().st_size, 1)
         number = 0
         with self.path.open("rb") as raw:
@@ -73,25 +73,25 @@ class TextFile(TableFile):
                     while line := text.readline(MAX_LINE):
                         number += 1
                         if len(line) == MAX_LINE or "\0" in line:
-                            raise self._no_line(line, number)
+                            raise self._bad_line(line, number)
                         if number % LINES_PER_LOOK == 0:
                             self.share = raw.tell() / size
                         yield line
                 except UnicodeDecodeError as error:
                     raise InputError(
-                        f"{self.label}, after line {number}: this is not text in UTF-8 ({error.reason}); convert the "
+                        f"{self.label}, after line {number}: the text is not UTF-8 ({error.reason}); convert the "
                         "file first."
                     ) from None
                 except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                     raise InputError(f"{self.label} is damaged or cut short: {error}.") from None
         self.share = 1.0
 
-    def _no_line(self, line: str, number: int) -> InputError:
+    def _bad_line(self, line: str, number: int) -> InputError:
         if len(line) == MAX_LINE:
             return InputError(
-                f"{self.label}, line {number}: a line of over {MAX_LINE:,} characters is no row of a table."
+                f"{self.label}, line {number}: a line of over {MAX_LINE:,} characters cannot be a row of a table."
             )
-        return InputError(f"{self.label}, line {number}: this is not text, it holds a zero byte.")
+        return InputError(f"{self.label}, line {number}: this is not text: it contains a zero byte.")
 
     def _columns(self, rows: list[Sequence[Any]]) -> Cells:
         return dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True))
@@ -101,7 +101,7 @@ class TextFile(TableFile):
         """Cells of each row in the order of `names`, None where there is a gap."""
 
     def blocks(self) -> Iterator[Cells]:
-        """Blocks of rows, from the first row on at each call."""
+        """Blocks of rows; each call starts again at the first row."""
         rows = self._rows()
         self.share, self.rows_read = 0.0, 0
         most = max(BLOCK_CELLS // max(len(self.names), 1), 1)
@@ -111,7 +111,7 @@ class TextFile(TableFile):
 
 
 class CsvFile(TextFile):
-    """Comma-separated values; also with semicolons, tabs or bars, as the header shows."""
+    """Comma-separated values, or with semicolons, tabs or bars if the header has more of those."""
 
     def __init__(self, path: Path, label: str, missing: frozenset[str]) -> None:
         super().__init__(path, label, missing | MISSING)
@@ -119,7 +119,7 @@ class CsvFile(TextFile):
         self._delimiter = max(DELIMITERS, key=header.count)
         names = next(self._parsed(), None)
         if names is None:
-            raise InputError(f"{self.label} is empty: a table begins with a line of column names.")
+            raise InputError(f"{self.label} is empty; a table begins with a line of column names.")
         self.names = self._named(names)
 
     def _rows(self) -> Iterator[Sequence[Any]]:
@@ -130,7 +130,7 @@ class CsvFile(TextFile):
             if len(row) != width:
                 raise InputError(
                     f"{self.label}, line {self._line_number}: {len(row)} cells where the header has {width}; "
-                    "put cells that hold a delimiter into quotes."
+                    "put cells that contain a delimiter into quotes."
                 )
             yield [None if (text := cell.strip()) in self._missing else text for cell in row]
 
@@ -146,7 +146,7 @@ class CsvFile(TextFile):
 
 
 class JsonFile(TextFile):
-    """One JSON object per line, or one array of objects; a key that a row lacks is a gap."""
+    """One JSON object per line, or one array of objects; a missing key is a gap."""
 
     type_of = staticmethod(json_type)
 
@@ -185,7 +185,7 @@ class JsonFile(TextFile):
 
 
 class ChainedFile(TextFile):
-    """Several files of the same columns, one after the other."""
+    """Several files with the same columns, one after the other."""
 
     def __init__(self, parts: Sequence[TextFile], label: str) -> None:
         super().__init__(parts[0].path, label, frozenset())

@@ -116,9 +116,8 @@ def without_unmet_classes(fit: Fit) -> Fit:
     )
     density = replace(fit.density, schema=Schema((*schema.variables[:-1], target), schema.container), mixture=mixture)
     choice = replace(fit.choice, models=tuple((*model[:-1], atoms) for model in fit.choice.models))
-    return replace(
-        fit, density=density, choice=choice, axes=(*fit.axes[:-1], DiscreteAxis(np.arange(len(met), dtype=float)))
-    )
+    axes = (*fit.axes[:-1], DiscreteAxis(np.arange(len(met), dtype=float)))
+    return replace(fit, density=density, choice=choice, axes=axes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,9 @@ Region: TypeAlias = Point | Interval | Values
 
 
 def parse_region(variable: Variable, given: Any) -> Region:
-    """Region of an encoded ``variable`` from what a user wrote."""
+    """Region of an encoded ``variable`` from what a user wrote; a region stays as it is."""
+    if isinstance(given, Region):
+        return given
     if isinstance(given, tuple):
         return _interval(variable, given)
     if isinstance(given, AbstractSet):

@@ -2,16 +2,16 @@
 
 Every function draws into the Axes given as ``ax``, or into a new figure, and returns the Axes. Which one to pick:
 
-- one variable, with the atoms it is made of: :func:`plot_marginal`
-- two variables of any kinds: :func:`plot_pair`; several, two by two: :func:`plot_corner`
-- which variables tell of each other: :func:`plot_mutual_information`
-- what the components are: :func:`plot_components`
+- one variable, with its atoms: :func:`plot_marginal`
+- two variables of any kinds: :func:`plot_pair`; several, in pairs: :func:`plot_corner`
+- which variables depend on each other: :func:`plot_mutual_information`
+- one variable in each component: :func:`plot_components`
 - how a fit went: :func:`plot_convergence`
-- how methods compare as data grow: :func:`plot_distances`
+- how methods compare as the number of rows grows: :func:`plot_distances`
 
-Model and data look the same everywhere: the model is blue, data are grey bars or orange points. Values that hold a
-probability of their own in an otherwise continuous variable (spikes) are drawn beside the rest, in strips. matplotlib
-is needed: ``pip install 'jointwise[plot]'``. No setting of matplotlib is changed.
+The model is blue everywhere, data are grey bars or orange points. Spikes (values of a continuous variable with a
+probability of their own) are drawn in strips beside the range. The functions need matplotlib, ``pip install
+'jointwise[plot]'``, and change none of its settings.
 """
 
 from jointwise.plots.curves import plot_convergence, plot_distances

@@ -1,4 +1,4 @@
-"""What all pictures share: a new Axes when none is given, colours, texts, and the rows behind a density."""
+"""What all pictures share: new Axes, colours, texts, and encoded rows of data."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-# Colours of Okabe and Ito, which people with any form of colour blindness tell apart.
+# Colours of Okabe and Ito, which are distinct under every form of colour blindness.
 MODEL, DATA_POINTS, ATOMS = "#0072B2", "#E69F00", "#56B4E9"
 PALETTE = (MODEL, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A6D3B")
 DATA_BARS, FAINT = "#D0D0D0", "#B0B0B0"
 LONGEST_TEXT = 24
-# Category names of more characters than this in all do not fit side by side.
+# Category names with more characters than this in total do not fit side by side.
 LONGEST_ROW = 55
 
 
 def pyplot() -> Any:
-    """Return matplotlib's pyplot, or an error that says how to get it."""
+    """Pyplot, or an error that says how to install matplotlib."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
@@ -36,7 +36,7 @@ def pyplot() -> Any:
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return ``ax``, or the Axes of a new figure of this size in inches, which keeps all texts inside."""
+    """``ax``, or the Axes of a new figure of this size in inches, laid out so that all text is inside."""
     if ax is not None:
         return ax
     new: Axes = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
@@ -44,15 +44,15 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def colour_map() -> Colormap:
-    """White to dark blue, lightness falling evenly, so that equal steps of colour are equal steps of the number.
+    """White to dark blue with evenly falling lightness, so that equal steps of a number are equal steps of colour.
 
-    These are matplotlib's "Blues", moved along the scale so that their CIE lightness is a straight line.
+    These are matplotlib's "Blues", shifted along the scale until their CIE lightness is linear.
     """
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
     blues = colormaps["Blues"](np.linspace(0, 1, 256))
-    blues[0] = 1.0  # nothing there is the paper's white
+    blues[0] = 1.0  # zero is white
     lightness = cie_lightness(blues[:, :3])
     even = np.interp(np.linspace(0, 1, 256), (lightness[0] - lightness) / np.ptp(lightness), np.arange(256.0))
     colours = np.column_stack([np.interp(even, np.arange(256), channel) for channel in blues.T])
@@ -67,7 +67,7 @@ def cie_lightness(rgb: FloatArray) -> FloatArray:
 
 
 def text(words: object, longest: int = LONGEST_TEXT) -> str:
-    r"""Words as they are to be read: shortened, and with no dollar sign taken for mathematics.
+    r"""Words as text of a picture: shortened, and with dollar signs escaped, which would begin a formula.
 
     >>> text("price in $"), text("a" * 30)
     ('price in \\$', 'aaaaaaaaaaaaaaaaaaaaaaa…')
@@ -78,12 +78,12 @@ def text(words: object, longest: int = LONGEST_TEXT) -> str:
 
 
 def bare(ax: Axes) -> None:
-    """Leave only the two spines that carry scales."""
+    """Hide the two spines that have no scale."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def check_density(density: object) -> JointDensity:
-    """Refuse anything but a density, with a hint where an estimator came."""
+    """Refuse anything but a density, with a hint if it is an estimator."""
     if isinstance(density, JointDensity):
         return density
     hint = "; pass its `density_`" if hasattr(density, "density_") else ""
@@ -93,7 +93,7 @@ def check_density(density: object) -> JointDensity:
 def encoded_columns(density: JointDensity, names: list[str], data: Any) -> FloatArray:
     """Columns of ``data`` as numbers, gaps as NaN; shape (n, len(names)).
 
-    Only these columns are read, so others need not be there; an array must have all columns of the density.
+    A table needs these columns only; an array must have all columns of the density.
     """
     table = read_table(data)
     if table.container == "numpy":

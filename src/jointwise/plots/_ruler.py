@@ -1,9 +1,10 @@
-"""How one variable is laid along an axis of a picture: its range, its cells, its ticks, and where values go."""
+"""Layout of one variable along an axis of a picture: range, cells, ticks, and the places of values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import PointMass
 from jointwise.joint import JointDensity, ProductMixture
+from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.moments import quantiles
 from jointwise.plots._figure import text
 from jointwise.tables.times import END_DAY, FIRST_DAY, time_zone
@@ -21,19 +23,19 @@ from jointwise.tables.variables import Kind, Variable, is_temporal, parse_dateti
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
-# Cells of a heat map along a continuous variable: finer than the eye tells on a page.
+# Cells of a heat map along a continuous variable: finer than the eye can see on a page.
 N_CELLS = 150
 # Up to this many integers are drawn one by one.
 MOST_INTEGERS = 60
 # Width of the strip of a spike and of the gap beside it, as shares of the range.
 STRIP, GAP = 0.05, 0.025
-# The range is between these quantiles, but not further from the quartiles than so many times their distance (heavy
-# tails would leave the rest a needle), except that it holds this much at least.
+# The range ends at the quantiles TAIL and 1 - TAIL, or REACH times the distance of the quartiles beyond them if that is
+# nearer (heavy tails would squeeze the rest into a needle), but never inside the quantiles of LEAST_TAIL.
 TAIL, REACH, LEAST_TAIL = 0.004, 4.0, 0.02
-# Rows seen beyond the range are let in if they lie no further than this share of it outside.
+# Rows beyond the range widen it if they lie no further outside than this share of it.
 NEAR = 0.3
 MARGIN = 0.04
-# An axis with room for this many ticks has room for one percentage at a strip.
+# Ticks that take as much room as one percentage at a strip.
 FOR_A_STRIP = 2
 
 
@@ -47,13 +49,13 @@ class Ruler:
     dictionary : Dictionary
         Its atoms in use.
     coefficients : array of shape (L, F)
-        Their coefficients given each component.
+        Their coefficients in each component.
     mixing : array of shape (F,)
         Weights of the components.
     edges : array of shape (K + 1,)
         Ends of the cells.
     values : array of shape (K,) or None
-        The value that each cell stands for, where it stands for one.
+        The value of each cell, if each cell is one value.
     spikes : array of shape (S,)
         Values drawn in strips beside the range.
     """
@@ -84,7 +86,7 @@ class Ruler:
 
     @property
     def is_list(self) -> bool:
-        """Whether the values are names without an order, which are read from top to bottom."""
+        """Whether the values are categories without an order, which are listed from top to bottom."""
         return self.variable.categories is not None and not self.variable.ordered
 
     @property
@@ -106,7 +108,7 @@ class Ruler:
 
     @cached_property
     def strips(self) -> FloatArray:
-        """Ends of the strip of each spike, left of the range or right of it, whichever is nearer; shape (S, 2)."""
+        """Ends of the strip of each spike, on the nearer side of the range; shape (S, 2)."""
         low, high = self.edges[0], self.edges[-1]
         pitch, width = (STRIP + GAP) * (high - low), STRIP * (high - low)
         on_left = self.spikes <= (low + high) / 2
@@ -129,7 +131,7 @@ class Ruler:
         return np.asarray(((values >= self.edges[0]) & (values <= self.edges[-1])) | np.isin(values, self.spikes))
 
     def places(self, values: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Where to draw encoded values as points: those that share a place are spread about it."""
+        """Positions of encoded values as points; values that share a place are spread around it."""
         shift = rng.uniform(-0.35, 0.35, len(values))
         if self.values is not None:
             return values + shift * float(np.diff(self.edges).min())
@@ -143,10 +145,24 @@ class Ruler:
 
     # ---- numbers -----------------------------------------------------------------------------------------
 
+    @property
+    def regions(self) -> list[Region]:
+        """The cells, then the spikes."""
+        spikes: list[Region] = [Point(float(spike)) for spike in self.spikes]
+        if self.values is not None:
+            return [*(Point(float(value)) for value in self.values), *spikes]
+        return [*(Interval(float(a), float(b)) for a, b in pairwise(self.edges)), *spikes]
+
+    @property
+    def widths(self) -> FloatArray:
+        """What turns the probability of each region into what is drawn: the width of a cell, one for single values."""
+        cells = np.diff(self.edges) if self.values is None else np.ones(len(self.values))
+        return np.concatenate([cells, np.ones(len(self.spikes))])
+
     def conditionals(self) -> FloatArray:
         """Mean density in each cell, or probability of its value, given each component; shape (K, F).
 
-        Masses of cells come from the distribution functions, so that no peak is missed between points.
+        The mass of a cell is exact, from distribution functions, so that no peak is missed.
         """
         if self.values is not None:
             return np.asarray(self.dictionary.pdf(self.values) @ self.coefficients)
@@ -161,7 +177,7 @@ class Ruler:
     # ---- ticks -------------------------------------------------------------------------------------------
 
     def dress(self, axis: Axis, most: int = 7) -> None:
-        """Give an axis the name of the variable and its ticks, at most so many unless they are categories."""
+        """Label an axis with the name of the variable and its ticks, at most ``most`` unless they are categories."""
         from matplotlib import ticker
 
         axis.set_label_text(self.label)
@@ -182,7 +198,7 @@ class Ruler:
         dates: Any = untyped_dates
         if np.datetime64(dates.get_epoch()) != np.datetime64(0, "D"):
             raise InputError(
-                f"Dates are drawn as days since 1970-01-01, but matplotlib counts them from {dates.get_epoch()}; "
+                f"Dates are drawn as days since 1970-01-01, but matplotlib counts days from {dates.get_epoch()}; "
                 'leave rcParams["date.epoch"] as it is.'
             )
         _, zone = parse_datetime(self.variable.dtype) or ("D", None)
@@ -191,13 +207,13 @@ class Ruler:
         axis.set_major_formatter(dates.ConciseDateFormatter(locator, tz=locator.tz))
 
     def _strip_ticks(self, axis: Axis, most: int) -> None:
-        """Numbers along the range only, and the value and probability of each spike at its strip."""
+        """Put numbers along the range only, and the value and probability of each spike at its strip."""
         from matplotlib import ticker
 
         low, high = self.edges[0], self.edges[-1]
         shown_low, shown_high = axis.get_view_interval()
         axis.set_view_interval(low, high, ignore=True)
-        away = STRIP * (high - low)  # a number beside a strip would run into the strip's own
+        away = STRIP * (high - low)  # a number beside a strip would overlap the number of the strip
         near_low, near_high = np.any(self.strips < low), np.any(self.strips > high)
         ticks = np.asarray(axis.get_major_locator()())
         axis.set_view_interval(shown_low, shown_high, ignore=True)
@@ -214,7 +230,7 @@ class Ruler:
 
 
 def percent(share: float) -> str:
-    """Write a share as a percentage of two digits at most.
+    """Write a share as a percentage of at most two digits.
 
     >>> percent(0.314), percent(0.0314), percent(0.00002), percent(0.9999)
     ('31%', '3.1%', '<0.1%', '>99%')
@@ -236,7 +252,7 @@ def _is_smooth(dictionary: Dictionary) -> BoolArray:
 
 
 def _cells(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """Edges of the cells, and their values where each is one."""
+    """Edges of the cells, and their values if each cell is one value."""
     if variable.categories is not None:
         return _around(np.arange(float(len(variable.categories))))
     if dictionary.is_identity:
@@ -258,14 +274,14 @@ def _even(low: float, high: float, n_cells: int) -> FloatArray:
 
 
 def _around(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Cells that meet midway between values; the outer ones are as wide as their neighbours."""
+    """Edges midway between values, and the values; the outer cells are as wide as their neighbours."""
     gaps = np.diff(values) if len(values) > 1 else np.ones(1)
     middles = (values[:-1] + values[1:]) / 2
     return np.concatenate([[values[0] - gaps[0] / 2], middles, [values[-1] + gaps[-1] / 2]]), values
 
 
 def _range(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> tuple[float, float]:
-    """Ends of what is drawn of a variable that is not drawn value by value."""
+    """Ends of the range that is drawn, for a variable that is not drawn value by value."""
     smooth = _is_smooth(dictionary)
     atoms = dictionary.take(smooth)
     alone = ProductMixture(np.ones(1), ((weights[smooth] / weights[smooth].sum())[:, None],), (atoms,))
@@ -282,6 +298,6 @@ def _range(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> t
         high = min(seen_high, support_high)
     margin = MARGIN * (high - low)
     if is_temporal(variable.dtype):
-        # a day is left free at both ends of the calendar, because the ticks of a time zone may need it
+        # one day stays free at both ends of the calendar, for the ticks of a time zone
         return max(low - margin, FIRST_DAY + 1), min(high + margin, END_DAY - 2)
     return low - margin, high + margin

@@ -1,4 +1,4 @@
-"""Curves: how a fit went, and how methods compare as data grow."""
+"""Curves: how a fit went, and how methods compare as the number of rows grows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 MARKERS = "osD^vP*X"
 # A range of positive numbers wider than this is drawn on a logarithmic scale.
 WIDE = 10.0
-# Methods stand this far apart in the logarithm of n, so that error bars do not hide each other.
+# Distance of neighbouring methods in the logarithm of n, so that error bars do not hide each other.
 APART = 0.012
 
 
 def plot_convergence(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the objective of every stage of a fit against its steps; the fit makes it fall.
+    """Draw the objective of every stage of a fit against its steps; it falls from step to step.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def plot_convergence(estimator: Any, ax: Axes | None = None) -> Axes:
     if not isinstance(stages, Mapping):
         raise InputError(f"plot_convergence needs a fitted estimator with `stages_`, got {type(estimator).__name__}.")
     if not stages:
-        raise InputError("The fit had nothing to solve, so there are no steps to draw: one column, or one component.")
+        raise InputError("The fit took no steps, so there is nothing to draw: it has one column, or one component.")
     ax = axes_or_new(ax, 6.4, 3.8)
     for i, (name, solution) in enumerate(stages.items()):
         history = solution.history
@@ -69,12 +69,12 @@ def plot_distances(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) ->
     """Draw the distance D of several methods to the truth against the number of rows, with standard errors.
 
     Methods keep the order of their first appearance; both scales are logarithmic. A result that is not finite (the
-    method gave a point no density) is left out of the mean and told in the legend.
+    method gave a point no density) is left out of the mean and counted in the legend.
 
     Parameters
     ----------
     rows : sequence of mappings with keys "method", "n" and "D"
-        One result each; several of one method and n are averaged.
+        One result each; results of the same method and n are averaged.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -108,7 +108,7 @@ def plot_distances(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) ->
 
 
 def _draw_method(ax: Axes, own: FloatArray, method: str, i: int, shift: float) -> None:
-    """Means and standard errors of one method, from pairs (n, D); shape (m, 2)."""
+    """Draw means and standard errors of one method, from pairs (n, D) of shape (m, 2)."""
     finite = own[np.isfinite(own[:, 1])]
     groups = [(n, finite[finite[:, 0] == n, 1]) for n in np.unique(finite[:, 0])]
     sizes = np.array([n for n, _ in groups])
@@ -131,7 +131,7 @@ def _draw_method(ax: Axes, own: FloatArray, method: str, i: int, shift: float) -
 
 
 def _log_scales(ax: Axes, sizes: FloatArray) -> None:
-    """Logarithmic scales with plain numbers; the sizes that were tried are the ticks."""
+    """Set logarithmic scales with plain numbers, and ticks at the sizes that were tried."""
     from matplotlib import ticker
 
     ax.set(xscale="log", yscale="log")

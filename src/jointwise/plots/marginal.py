@@ -1,4 +1,4 @@
-"""One variable: its density or probabilities, the atoms they are made of, and data."""
+"""One variable: its density or probabilities, its atoms, and data."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from jointwise.tables.variables import Kind
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Points of a curve, beside the corners of its atoms.
+# Points of a curve, besides the corners of its atoms.
 N_POINTS = 600
-# Fewer rows than this are drawn one by one: their histogram would say nothing.
+# Fewer rows than this are drawn one by one: a histogram of them would show nothing.
 LEAST_ROWS = 20
 LEAST_BARS, MOST_BARS = 5, 60
 # Rows looked at to choose the number of bars.
 MOST_COUNTED = 100_000
 # An atom with less weight than this cannot be seen.
 LEAST_WEIGHT = 1e-3
-# A peak more than this many times as high as the fullest cell is cut: some densities are infinite at a point.
+# A peak is cut at this many times the height of the fullest cell: some densities are infinite at a point.
 CUT = 2.0
 HEADROOM = 1.16
 
 
 def plot_marginal(density: JointDensity, name: str, data: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the marginal of one variable, the atoms it is made of, and a histogram of data.
+    """Draw the marginal of one variable, its atoms, and a histogram of data.
 
     A density is a line over its atoms (thin lines, each times its weight), probabilities are stems. A spike is a
-    stem in a strip of its own beside the range: there the full height is probability one. Fewer than 20 rows in
-    the range are drawn as ticks at the bottom. Long category names are written down the side.
+    stem in its own strip beside the range, where the full height is probability one. If fewer than 20 rows lie in
+    the range, they are ticks at the bottom. Long category names are listed down the side.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def draw_marginal(ax: Axes, ruler: Ruler, rows: FloatArray | None, *, atoms: boo
 
 
 def _draw_probabilities(ax: Axes, ruler: Ruler, values: FloatArray, seen: FloatArray | None, *, down: bool) -> None:
-    """Stems at the values, over bars of the shares of the rows."""
+    """Draw stems at the values, over bars for the shares of the rows."""
     probabilities = ruler.conditionals() @ ruler.mixing
     width = 0.8 * float(np.diff(ruler.edges).min())
     top = float(probabilities.max())
@@ -140,7 +140,7 @@ def _draw_density(ax: Axes, ruler: Ruler, seen: FloatArray | None, *, atoms: boo
 def _grid(ruler: Ruler) -> FloatArray:
     """Points at which a curve is evaluated: evenly spaced, and on both sides of every corner.
 
-    Not the corner itself: two atoms that meet there may both count it as theirs.
+    The corner itself is left out, because two atoms that meet there may both include it.
     """
     low, high = ruler.edges[0], ruler.edges[-1]
     even = np.linspace(low, high, N_POINTS)
@@ -153,7 +153,7 @@ def _grid(ruler: Ruler) -> FloatArray:
 
 
 def _draw_atoms(ax: Axes, ruler: Ruler, grid: FloatArray) -> None:
-    """Thin lines: each atom in use times its weight."""
+    """Draw each atom in use, times its weight, as a thin line."""
     drawn = ruler.is_smooth & (ruler.weights > LEAST_WEIGHT)
     if not drawn.any():
         return
@@ -163,7 +163,7 @@ def _draw_atoms(ax: Axes, ruler: Ruler, grid: FloatArray) -> None:
 
 
 def _draw_rows(ax: Axes, ruler: Ruler, seen: FloatArray) -> float:
-    """Histogram of the rows in the range, or ticks where they are few; returns its greatest height."""
+    """Draw a histogram of the rows in the range, or ticks if they are few; return its greatest height."""
     inside = seen[ruler.inside(seen)]
     label = _rows_label(seen, len(inside))
     inside = inside[~np.isin(inside, ruler.spikes)]
@@ -181,7 +181,7 @@ def _draw_rows(ax: Axes, ruler: Ruler, seen: FloatArray) -> float:
 
 
 def _bar_edges(ruler: Ruler, inside: FloatArray) -> FloatArray:
-    """Edges of a histogram from the smallest to the largest row; numpy's rule settles how many, within reason."""
+    """Edges of a histogram from the smallest to the largest row; numpy's rule gives their number, within limits."""
     low, high = (inside.min(), inside.max()) if np.ptp(inside) > 0 else (ruler.edges[0], ruler.edges[-1])
     n_bars = len(np.histogram_bin_edges(inside[:MOST_COUNTED], "auto")) - 1
     n_bars = min(max(n_bars, LEAST_BARS), MOST_BARS)
@@ -192,7 +192,7 @@ def _bar_edges(ruler: Ruler, inside: FloatArray) -> FloatArray:
 
 
 def _draw_strips(ax: Axes, ruler: Ruler, seen: FloatArray | None) -> None:
-    """Gauges beside the range: how much of the full height is filled is the probability of the spike."""
+    """Draw the spikes beside the range: the filled share of the height is the probability of the spike."""
     along = ax.get_xaxis_transform()
     for spike, mass, (left, right) in zip(ruler.spikes, ruler.spike_masses, ruler.strips, strict=True):
         middle, width = (left + right) / 2, right - left
@@ -214,7 +214,7 @@ def _is_down_the_side(ruler: Ruler) -> bool:
 
 
 def _legend(ax: Axes, corner: tuple[float, float], *, down: bool) -> None:
-    """Put the legend in the room left above the highest bar, or above horizontal bars."""
+    """Put the legend into the space above the highest bar, or above horizontal bars."""
     handles, labels = ax.get_legend_handles_labels()
     order = np.argsort([("model" not in label, "data" not in label) for label in labels], axis=0)[:, 0]
     handles, labels = [handles[i] for i in order], [labels[i] for i in order]

@@ -18,17 +18,17 @@ from jointwise.tables.variables import Kind
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Numbers are written into the cells of a matrix up to this size.
+# Largest matrix with numbers written into its cells.
 MOST_WRITTEN = 16
 
 
 def plot_mutual_information(density: JointDensity, ax: Axes | None = None) -> Axes:
-    r"""Draw how much each variable tells of each other, :math:`I(a; b)` in nats, below the diagonal.
+    r"""Draw the mutual information of each pair of variables, :math:`I(a; b)` in nats, below the diagonal.
 
     Parameters
     ----------
     density : JointDensity
-        Of two variables or more; ``density.marginal(names)`` chooses some.
+        Of at least two variables; ``density.marginal(names)`` selects some.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -65,9 +65,9 @@ def plot_mutual_information(density: JointDensity, ax: Axes | None = None) -> Ax
 def plot_components(density: JointDensity, name: str, ax: Axes | None = None) -> Axes:
     """Draw one variable given each component as a heat map, one row per component.
 
-    The height of a row is the weight of its component, the largest at the bottom: averaged over the rows, the
-    picture is the marginal. Components that differ in colour are told apart by this variable. A spike is a strip beside
-    the range: there white is probability zero and the darkest is one.
+    The height of a row is the weight of its component, the largest at the bottom, so that the average over the height
+    is the marginal. Components of different colours differ in this variable. A spike is a strip beside the range,
+    where white is probability zero and the darkest colour is one.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def plot_components(density: JointDensity, name: str, ax: Axes | None = None) ->
 
 
 def _write_cells(ax: Axes, numbers: FloatArray, top: float) -> None:
-    """Write each number into its cell, white on dark."""
+    """Write each number into its cell, in white on dark cells."""
     for (row, column), number in np.ndenumerate(numbers):
         if np.isfinite(number):
             colour = "white" if number > 0.55 * top else "0.2"

@@ -1,4 +1,4 @@
-"""Two variables of any kinds as a heat map with data, and several two by two."""
+"""Two variables of any kinds as a heat map with data, and several variables in pairs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jointwise._checks import shown
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
+from jointwise.joint.crosstab import crosstab
 from jointwise.plots._figure import (
     DATA_POINTS,
     LONGEST_ROW,
@@ -31,21 +32,21 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.collections import QuadMesh
 
-# More rows than this only hide each other.
+# Most rows drawn as points; more would only hide each other.
 MOST_POINTS = 2000
-# Variables of a corner plot where none are named.
+# Variables of a corner plot if none are named.
 MOST_PANELS = 6
 FEW_TICKS = 3
-# More category names than this are written steeply.
+# With more category names than this, they are written more steeply.
 STEEP = 12
 
 
 def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes | None = None) -> Axes:
     """Draw the joint density of two variables as a heat map, with rows of data as points.
 
-    Colour is the mean density of a cell, a probability where both variables have single values. Points that share a
-    place are spread about it. A spike is a strip beside the range, whose colours have a scale of their own: they
-    tell how the other variable is distributed there, the percentage tells how often that is.
+    Colour is the mean density of a cell, or its probability if both variables have single values. Points that share a
+    place are spread around it. A spike is a strip beside the range with its own scale of colours: they show the
+    distribution of the other variable at the spike, and the percentage is the probability of the spike.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes 
     a, b : str
         The variables along the horizontal and the vertical axis.
     data : table, optional
-        Rows with columns of these names; an array must have all columns of the density. Of more than 2,000 rows some
-        are drawn, evenly taken.
+        Rows with columns of these names; an array must have all columns of the density. At most 2,000 rows are
+        drawn, evenly spaced in the table.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -67,12 +68,12 @@ def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes 
     ('x0', 'x3')
     """
     if a == b:
-        raise InputError(f"A pair is of two different variables, got {shown(a)} twice; see plot_marginal.")
+        raise InputError(f"A pair needs two different variables, got {shown(a)} twice; see plot_marginal.")
     rulers = Ruler.of(check_density(density), a), Ruler.of(density, b)
     rows = None if data is None else encoded_columns(density, [a, b], data)
     width, height = (max(0.0, 0.25 * (len(r.variable.categories or ()) - 12)) for r in rulers)
     ax = axes_or_new(ax, 6.0 + width, 4.8 + height + names_room(rulers[0]))
-    mesh = draw_pair(ax, *rulers, rows)
+    mesh = draw_pair(ax, density, *rulers, rows)
     for ruler, axis in zip(rulers, (ax.xaxis, ax.yaxis), strict=True):
         ruler.dress(axis)
     slant(ax.xaxis, rulers[0])
@@ -105,7 +106,8 @@ def plot_corner(density: JointDensity, names: Sequence[str] | None = None, data:
     (3, 3)
     """
     chosen = list(check_density(density).names[:MOST_PANELS] if names is None else names)
-    rulers = [Ruler.of(density.marginal(chosen), name) for name in chosen]
+    drawn = density.marginal(chosen)
+    rulers = [Ruler.of(drawn, name) for name in chosen]
     rows = None if data is None else encoded_columns(density, chosen, data)
     side = 1.6 * len(chosen) + 0.8
     _, axes = pyplot().subplots(
@@ -117,14 +119,16 @@ def plot_corner(density: JointDensity, names: Sequence[str] | None = None, data:
         elif k == i:
             draw_marginal(axes[i, i], rulers[i], None if rows is None else rows[:, i], atoms=False)
         else:
-            draw_pair(axes[i, k], rulers[k], rulers[i], None if rows is None else rows[:, [k, i]], size=2.5)
+            draw_pair(axes[i, k], drawn, rulers[k], rulers[i], None if rows is None else rows[:, [k, i]], size=2.5)
     _dress_corner(axes, rulers)
     return np.asarray(axes)
 
 
-def draw_pair(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray | None, size: float = 8.0) -> QuadMesh:
+def draw_pair(
+    ax: Axes, density: JointDensity, across: Ruler, up: Ruler, rows: FloatArray | None, size: float = 8.0
+) -> QuadMesh:
     """Draw the heat map of two variables and encoded ``rows`` of them, without ticks and names."""
-    blocks = _blocks(across, up)
+    blocks = _blocks(density, across, up)
     top = float(blocks[0][2].max())
     colours = colour_map()
     meshes = [
@@ -139,22 +143,23 @@ def draw_pair(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray | None, size:
     return meshes[0]
 
 
-def _blocks(across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Edges and densities of the range, then of the strips along it, then of where strips cross."""
-    left, right = across.conditionals() * across.mixing, up.conditionals()
-    left_spikes, right_spikes = across.spike_conditionals() * across.mixing, up.spike_conditionals()
-    blocks = [(across.edges, up.edges, left @ right.T)]
-    blocks += [(ends, up.edges, (f @ right.T)[None]) for ends, f in zip(across.strips, left_spikes, strict=True)]
-    blocks += [(across.edges, ends, (left @ f)[:, None]) for ends, f in zip(up.strips, right_spikes, strict=True)]
-    return blocks + [
-        (x, y, np.array([[f @ g]]))
-        for x, f in zip(across.strips, left_spikes, strict=True)
-        for y, g in zip(up.strips, right_spikes, strict=True)
-    ]
+def _blocks(density: JointDensity, across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Edges and densities of the range, and of each strip along it and crossing of strips."""
+    regions = {density.schema.index(ruler.variable.name): ruler.regions for ruler in (across, up)}
+    table = crosstab(density.mixture, regions) / across.widths[:, None] / up.widths
+    n_across, n_up = len(across.edges) - 1, len(up.edges) - 1
+    # the range is one block, each strip another
+    columns = [(across.edges, slice(n_across)), *_strip_slices(across, n_across)]
+    rows = [(up.edges, slice(n_up)), *_strip_slices(up, n_up)]
+    return [(x, y, table[i, j]) for x, i in columns for y, j in rows]
+
+
+def _strip_slices(ruler: Ruler, n_cells: int) -> list[tuple[FloatArray, slice]]:
+    return [(ends, slice(n_cells + k, n_cells + k + 1)) for k, ends in enumerate(ruler.strips)]
 
 
 def _rule_cells(ax: Axes, across: Ruler, up: Ruler) -> None:
-    """White lines between the cells of single values, where they are not too many."""
+    """Draw white lines between the cells of single values, if they are not too many."""
     for ruler, lines in ((across, ax.vlines), (up, ax.hlines)):
         if ruler.values is not None and len(ruler.values) <= 30:
             lines(ruler.edges[1:-1], *(up if ruler is across else across).limits, color="white", lw=1.5)
@@ -178,7 +183,7 @@ def _draw_points(ax: Axes, across: Ruler, up: Ruler, rows: FloatArray, size: flo
 
 
 def _dress_corner(axes: AnyArray, rulers: list[Ruler]) -> None:
-    """Ticks and names at the left and at the bottom only."""
+    """Put ticks and names at the left and at the bottom only."""
     last = len(rulers) - 1
     for i, k in zip(*np.tril_indices(len(rulers)), strict=True):
         ax = axes[i, k]
@@ -200,7 +205,7 @@ def _dress_corner(axes: AnyArray, rulers: list[Ruler]) -> None:
 
 
 def slant(axis: Axis, ruler: Ruler, *, always: bool = False) -> None:
-    """Write long category names aslant."""
+    """Write long category names at an angle."""
     if ruler.variable.categories is not None and (always or names_room(ruler)):
         steep = len(ruler.variable.categories) > STEEP
         for label in axis.get_ticklabels():
@@ -208,7 +213,7 @@ def slant(axis: Axis, ruler: Ruler, *, always: bool = False) -> None:
 
 
 def names_room(ruler: Ruler) -> float:
-    """Inches that category names need below an axis beyond one line; none where they fit side by side."""
+    """Inches that category names need below an axis beyond one line; zero if they fit side by side."""
     lengths = [len(str(c)) for c in ruler.variable.categories or ()]
     if sum(lengths) + 2 * len(lengths) <= LONGEST_ROW:
         return 0.0
