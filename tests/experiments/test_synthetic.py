@@ -8,7 +8,7 @@ from jointwise.experiments.distances import CONTROL, CPD, DEFAULT, INDEPENDENCE,
 from jointwise.experiments.runner import run
 from jointwise.experiments.synthetic import ESTIMATORS, LAWS, Trial, run_estimator, run_mixtures
 from jointwise.relatives import GaussianMixtureDensity
-from jointwise.relatives.gaussian_mixture import CovarianceError
+from jointwise.exceptions import CovarianceError
 
 
 class Shifted:

@@ -21,7 +21,7 @@ from jointwise.exceptions import RankError
 from jointwise.experiments.distances import CPD, DEFAULT, PAPER
 from jointwise.experiments.splits import TEXTURES, Split
 from jointwise.relatives import CPD3, GaussianMixtureDensity
-from jointwise.relatives.gaussian_mixture import CovarianceError
+from jointwise.exceptions import CovarianceError
 
 GIVEN = "JUPAD, paper's dictionaries"
 # A control: what the joint density of the columns as they are says by itself.

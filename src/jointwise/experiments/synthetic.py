@@ -28,7 +28,7 @@ from jointwise.experiments.verdicts import Claim, verdicts
 from jointwise.joint.density import JointDensity
 from jointwise.metrics import mean_absolute_log_ratio
 from jointwise.relatives import CPD3, GaussianMixtureDensity, IndependenceDensity
-from jointwise.relatives.gaussian_mixture import CovarianceError
+from jointwise.exceptions import CovarianceError
 from jointwise.tables.variables import Kind
 
 SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
