@@ -1,7 +1,7 @@
-"""The four random laws of the paper's section IV-A, each a :class:`~jointwise.JointDensity` to sample and compare with.
+"""The four random laws of the paper's section IV-A, each a :class:`~jointwise.JointDensity`.
 
 Every conditional f(x_n | r) is a mixture of 5 atoms with locations from U(-5, 5); Laplacian scales and Gaussian
-variances come from U(1, 2); all weights are uniform on (0, 1) and then scaled to sum one.
+variances come from U(1, 2). Weights are uniform on (0, 1), then scaled to sum one.
 
 >>> law = laplacians(rng=0)
 >>> law.n_components, len(law.names)
@@ -62,7 +62,7 @@ def _law(seed: Seed, rank: int, kinds: str) -> JointDensity:
 
 
 def _conditionals(rng: np.random.Generator, rank: int, kind: str) -> tuple[FloatArray, Dictionary]:
-    """All atoms of a variable in one dictionary; component r uses only its own five."""
+    """Return coefficients and all atoms of a variable; component r uses only its own five."""
     shape = (rank, ATOMS_PER_CONDITIONAL)
     loc = rng.uniform(-5, 5, shape)
     spread = rng.uniform(1, 2, shape)
