@@ -55,7 +55,7 @@ def draw_collage(collage: Collage, labels: Mapping[str, str], path: Path) -> str
     figure = Figure(figsize=(2.4 * columns, 2.8 * rows + 0.4), layout=ConstrainedLayoutEngine(h_pad=0.08))
     panels: Any = figure.subplots(rows, columns, squeeze=False).ravel()
     _picture(panels[0], pixels(collage.patches), "collage of test patches")
-    maps = {"truth": collage.truth} | {f"{name}\n{shares[name]:.1%} correct": found[name] for name in found}
+    maps = {"truth": collage.truth} | {f"{name}\n{shares[name]:.1%} right": found[name] for name in found}
     for ax, (title, classes) in zip(panels[1:], maps.items(), strict=False):
         by_pixel = np.kron(classes, np.ones((SIDE, SIDE), dtype=int))
         ax.imshow(by_pixel, cmap=ListedColormap(COLOURS), vmin=-0.5, vmax=2.5, interpolation="nearest")
