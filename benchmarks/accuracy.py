@@ -32,13 +32,13 @@ TUNED, FRESH = (0, 1, 2), (10, 11, 12, 13, 14)
 RIVALS = ("GMM full, best k", "GMM diag, best k", "StepMix, best k", "vine")
 
 
-def run(*, with_rivals: bool = True) -> list[Row]:
+def run() -> list[Row]:
     """Return the median D of each method, for every law, size and group of seeds."""
     rows = []
     for name, (law_of, floors) in LAWS.items():
         for n, floor in zip(SIZES, floors, strict=True):
             for seeds in (TUNED, FRESH):
-                each = [distances(law_of(seed), n, seed, with_rivals and seeds == TUNED) for seed in seeds]
+                each = [distances(law_of(seed), n, seed, with_rivals=seeds == TUNED) for seed in seeds]
                 found = {method: float(np.median([e[method] for e in each])) for method in each[0]}
                 ours, oracle = found.pop("JUPAD()"), found.pop("oracle")
                 rows.append(
@@ -58,7 +58,7 @@ def run(*, with_rivals: bool = True) -> list[Row]:
     return rows
 
 
-def distances(law: JointDensity, n: int, seed: int, with_rivals: bool) -> dict[str, float]:
+def distances(law: JointDensity, n: int, seed: int, *, with_rivals: bool) -> dict[str, float]:
     """Return D of every method on one training set."""
     X, Z = train_and_test(law, n, seed)
 

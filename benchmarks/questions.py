@@ -89,7 +89,7 @@ def make_questions(
     train : table
         Rows that values and thresholds are taken from.
     held_out : table
-        Rows of which enough must satisfy the conditions, whether or not the event holds in them.
+        At least `min_rows` of these must satisfy the conditions, whether or not the event holds in them.
     seed : int
     n_questions : int
     min_rows : int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -87,7 +87,7 @@ class Method:
     sizes: Sequence[int] = (0,)
     texture_sizes: Sequence[int] = (0,)
     quick_sizes: Sequence[int] = (0,)
-    datasets: Sequence[str] | None = field(default=None)
+    datasets: Sequence[str] | None = None
 
     def candidates(self, dataset: str, *, quick: bool) -> Sequence[int]:
         """Return the sizes to try."""
@@ -165,9 +165,7 @@ def _fitted(method: Method, split: Split, sizes: Sequence[int], seed: int) -> It
     for size in sizes:
         classifier = method.make(size, split.dictionaries, bool(split.images), seed)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # a fit that stops at its limit of steps is still a rival
+            warnings.simplefilter("ignore", ConvergenceWarning)  # one that stops at its limit of steps is still a rival
             try:
                 classifier.fit(split.train.X, split.train.y)
             except (RankError, CovarianceError):

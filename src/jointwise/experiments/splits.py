@@ -144,14 +144,14 @@ def kth_split(images: Sequence[AnyArray], target: IntArray, scales: IntArray, se
     rng = np.random.default_rng(seed)
     scale = 1 + seed % N_SCALES
     numbers = np.cumsum([TRAINING_IMAGES, VALIDATION_IMAGES, TEST_IMAGES])
-    dealt: list[list[tuple[int, FloatArray]]] = [[], [], []]
+    parts: list[list[tuple[int, FloatArray]]] = [[], [], []]
     for texture in range(int(target.max()) + 1):
         chosen = rng.permutation(np.flatnonzero((target == texture) & (scales == scale)))[: numbers[-1]]
-        for part, members in zip(dealt, np.split(chosen, numbers[:-1]), strict=True):
+        for part, members in zip(parts, np.split(chosen, numbers[:-1]), strict=True):
             part += [(texture, patches(images[member])) for member in members]
-    train, validation, test = (_rows(part, QUICK_STRIDE if quick and part is dealt[0] else 1) for part in dealt)
+    train, validation, test = (_rows(part, QUICK_STRIDE if quick and part is parts[0] else 1) for part in parts)
     grid = Dictionary.grid("gaussian", 0, 1, step=0.04, scale=0.02)
-    first = [next(image for texture, image in dealt[2] if texture == wanted) for wanted in np.unique(target)]
+    first = [next(image for texture, image in parts[2] if texture == wanted) for wanted in np.unique(target)]
     return Split(train, validation, test, {f"x{n}": grid for n in range(SIDE**2)}, first)
 
 

@@ -152,9 +152,7 @@ class Trial:
         rows = self.law.sample(self.n, rng=1_000 + self.seed)
         points = self.law.sample(N_POINTS, rng=2_000 + self.seed)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # a fit that stops at its limit of steps is still a rival
+            warnings.simplefilter("ignore", ConvergenceWarning)  # one that stops at its limit of steps is still a rival
             start = time.perf_counter()
             model.fit(rows)
             seconds = time.perf_counter() - start

@@ -200,7 +200,7 @@ class CharacteristicDensity(Relative):
             here[gap] = self.masses_[n]
             density *= here / self.masses_[n] if self.normalize else here
             shift -= np.where(gap, 0.0, np.log(self.width_[n]))
-            top = density.max(axis=1, keepdims=True)  # kept near one: many columns would underflow
+            top = density.max(axis=1, keepdims=True)  # rescaled to one: the product over many columns would underflow
             density /= np.where(top > 0, top, 1.0)
             with np.errstate(divide="ignore"):  # no density at all has the log-density -inf
                 shift += np.log(top[:, 0])

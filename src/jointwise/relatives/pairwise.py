@@ -36,9 +36,9 @@ class PairwisePMF(JointRelative):
 
     The columns are split into two groups, and the pair masses across are stacked into
     :math:`X = [\hat Z_{jk}]_{j \in 1, k \in 2} = W H^\top`, with the :math:`A_j` stacked in W and the
-    :math:`A_k \Lambda` in H. Where every component has a state of its own in the second group, one that no other
-    component takes (separability), the columns of W are among those of X: successive projection finds them, and
-    non-negative least squares gives H. From exact pairs the joint is then found exactly.
+    :math:`A_k \Lambda` in H. If every component has a state in the second group that no other component takes
+    (separability), the columns of W are among those of X: successive projection finds them, and non-negative least
+    squares gives H. From exact pairs the joint is then found exactly.
 
     As published: the split, the projection that takes the larger column among ties, the divergence of the refinement
     and its steps, EM from there. Ours: H by an exact solver (the published projected gradient depends on its random

@@ -25,7 +25,7 @@ from jointwise.tables.variables import Kind, Schema, Variable
 
 # n_projections="auto" takes one for each subset of variables, up to 10 per variable, or 20 in all if that is more.
 SUBSETS_PER_VARIABLE, LEAST_SUBSETS = 10, 20
-# With more subsets than this, they are drawn one by one, not dealt from a list of all.
+# With more subsets than this, they are drawn one by one, not taken from a list of all.
 MOST_SUBSETS = 100_000
 # Scoring steps at the end; skipped if their derivatives are more numbers than this, which would take too long.
 SCORING_STEPS, MOST_DERIVATIVES = 20, 2**22

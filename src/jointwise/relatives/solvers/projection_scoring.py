@@ -41,8 +41,6 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
     Parameters
     ----------
     start : Factors
-    tol : float
-        Stop when a step lowers the objective (in nats) by no more than this.
 
     Examples
     --------
@@ -58,7 +56,6 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
     """
 
     start: Factors
-    tol: float = 0.0
 
     def init(self, problem: ProjectionProblem) -> _State:
         """Return the start with its objective."""
@@ -81,8 +78,8 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
         return state.objective
 
     def is_done(self, state: _State) -> bool:
-        """Return whether the last step lowered the objective by no more than `tol`."""
-        return state.decrease <= self.tol
+        """Return whether no step lowered the objective."""
+        return state.decrease <= 0
 
     def value(self, state: _State) -> Factors:
         """Return the factors."""
