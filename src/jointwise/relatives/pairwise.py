@@ -56,7 +56,7 @@ class PairwisePMF(JointRelative):
         Number of columns in the first group, taken from the first on, as published (3 or 5). By default `n_init`
         random splits, as even as possible, are tried.
     floor : float
-        Smallest entry of the factors that "opt" and "em" start from, since neither can leave zero.
+        Smaller entries of the factors that "opt" and "em" start from are raised to this, since neither can leave zero.
     kinds : mapping of column names to "integer", "categorical" or "ordinal", optional
         Overrides the kind detected from the column's type.
     n_init : int
