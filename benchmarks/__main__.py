@@ -11,13 +11,13 @@ from benchmarks import (
     blocks,
     counts,
     cpd3,
-    engines,
     gaps,
     gpu,
     large,
     paper,
     recovery,
     relatives,
+    sources,
     speed,
     stages,
     startup,
@@ -25,32 +25,19 @@ from benchmarks import (
 )
 from benchmarks.report import publish
 
-BENCHMARKS = {
-    "accuracy": accuracy.run,
-    "answers": answers.run,
-    "speed": speed.run,
-    "steps": steps.run,
-    "startup": startup.run,
-    "gaps": gaps.run,
-    "gpu": gpu.run,
-    "paper": paper.run,
-    "relatives": relatives.run,
-    "recovery": recovery.run,
-    "cpd3": cpd3.run,
-    "stages": stages.run,
-    "counts": counts.run,
-    "blocks": blocks.run,
-    "large": large.run,
-    "engines": engines.run,
-}
+MODULES = (
+    accuracy, answers, speed, steps, startup, gaps, gpu, paper, relatives, recovery, cpd3, stages, counts, blocks,
+    large, sources,
+)  # fmt: skip
+BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
 
 def main() -> None:
-    """Parse the names and run them in turn."""
+    """Parse the names and run each benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
-    parser.add_argument("--table", choices=answers.TABLES, default="adult", help="what `answers` asks about")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the split and the questions of `answers`")
+    parser.add_argument("--table", choices=answers.TABLES, default="adult", help="table of `answers`")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the split and questions of `answers`")
     given = parser.parse_args()
     chosen = BENCHMARKS | {"answers": partial(answers.run, given.table, given.seed)}
     for name in given.names:

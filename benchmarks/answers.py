@@ -1,17 +1,16 @@
-"""Random questions P(event | conditions) about a mixed table: the model's answers against frequencies in held-out rows.
+"""Answers to random questions P(event | conditions) about a mixed table, against frequencies in held-out rows.
 
-Half of the rows are for training, half are held out. Beside the model stand two answers that need none: counting the
-training rows that satisfy the conditions, and ignoring the conditions. Held-out frequencies have noise of their own, so
-that even the true probabilities would be off: `noise` says by how much in the mean. Counting has the noise of both
-halves, about 1.4 times that of one.
+Half of the rows are for training, half are held out. Two answers without a model are shown beside the model's: counting
+the training rows that satisfy the conditions, and ignoring the conditions. Held-out frequencies are noisy, so even the
+true probabilities would have an error; `noise` is its mean. Counting has the noise of both halves, about 1.4 times that
+of one.
 
-`python -m benchmarks answers` asks about Adult; `--table` and `--seed` take another table, another split and other
+`python -m benchmarks answers` asks about Adult; `--table` chooses another table, `--seed` another split and other
 questions. Any density can be measured: see `answer` and `report`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.generated import generated
+from benchmarks.measure import timed
 from benchmarks.questions import (
     FORMS,
     MIN_ROWS,
@@ -42,20 +42,20 @@ TABLES: dict[str, Callable[[], Table]] = {
     "generated-a": partial(generated, 0),
     "generated-b": partial(generated, 1),
 }
-# The penguins held out are but 172.
+# Only 172 penguins are held out.
 FEWEST_ROWS = {"penguins": 20}
 N_WORST = 5
 
 
 @dataclass(frozen=True)
 class Exam:
-    """Questions with all that is known of their answers without a model.
+    """Questions, and their answers without a model.
 
     Parameters
     ----------
     questions : list of Question
     truth : Counted
-        Answers of the held-out rows, against which all others are measured.
+        Answers of the held-out rows, with which all others are compared.
     counted : Counted
         Answers of the training rows.
     ignoring : array of shape (n,)
@@ -77,7 +77,7 @@ class Exam:
         """Make questions and count their answers."""
         questions = make_questions(train, held_out, seed, n_questions, min_rows)
         truth, counted = count(held_out, questions), count(train, questions)
-        # both halves together know the true answers best
+        # both halves together estimate the true answers best
         n_rows = truth.n_rows + counted.n_rows
         known = (truth.shares * truth.n_rows + counted.shares * counted.n_rows) / n_rows
         return cls(questions, truth, counted, ignoring_conditions(train, questions), noise(truth, known))
@@ -87,32 +87,29 @@ def run(table: str = "adult", seed: int = 0) -> list[Row]:
     """Fit half of a table, print the worst answers and return the errors."""
     train, held_out = halves(TABLES[table](), seed)
     exam = Exam.of(train, held_out, seed, min_rows=FEWEST_ROWS.get(table, MIN_ROWS))
-    start = time.perf_counter()
-    density = JUPAD(random_state=0).fit(train).density_
-    fitted = time.perf_counter()
-    answers = answer(density, exam.questions)
-    asked = time.perf_counter()
+    model, fit_seconds = timed(partial(JUPAD(random_state=0).fit, train))
+    answers, answer_seconds = timed(partial(answer, model.density_, exam.questions))
     publish(f"answers-worst-{table}", worst(exam, answers))
-    seconds = {"seconds of fit": f"{fitted - start:.1f}", "of answers": f"{asked - fitted:.2f}"}
+    seconds = {"seconds of fit": f"{fit_seconds:.1f}", "of answers": f"{answer_seconds:.2f}"}
     rest = dict.fromkeys(seconds, "")
     of = {"table": table, "seed": seed}
     return [of | row | (rest if n else seconds) for n, row in enumerate(report(exam, answers))]
 
 
 def answer(density: JointDensity, questions: list[Question]) -> np.ndarray:
-    """Answer each question by a density; where it holds the conditions for impossible, without them."""
+    """Answer each question by a density; conditions impossible under it are ignored."""
     return np.array([_answer(density, question) for question in questions])
 
 
 def report(exam: Exam, answers: np.ndarray) -> list[Row]:
-    """Mean absolute errors of all questions, then by the form of the event."""
+    """Return mean absolute errors of all questions, then for each form of event."""
     forms = np.array([question.form for question in exam.questions])
     groups = {"all": np.ones(len(forms), dtype=bool)} | {form: forms == form for form in FORMS if form in forms}
     return [{"event": name} | _errors(exam, answers, chosen) for name, chosen in groups.items()]
 
 
 def worst(exam: Exam, answers: np.ndarray, n: int = N_WORST) -> list[Row]:
-    """The questions with the largest errors of the model, and all that is known of them."""
+    """Return the questions with the largest errors of the model, with all answers."""
     order = np.argsort(-np.abs(answers - exam.truth.shares))[:n]
     return [
         {
@@ -129,7 +126,7 @@ def worst(exam: Exam, answers: np.ndarray, n: int = N_WORST) -> list[Row]:
 
 
 def _answer(density: JointDensity, question: Question) -> float:
-    """P(event and given) / P(given): boxes both, so that no conditional density is needed."""
+    """Return P(event and given) / P(given), which needs no conditional density."""
     given = density.probability(question.given)
     if given == 0:
         return density.probability(question.event)

@@ -1,4 +1,4 @@
-"""The same rows in 1, 7 and 100 blocks: the same counts, bit for bit, and the same model."""
+"""Whether the same rows in 1, 7 and 100 blocks have the same counts, bit for bit, and the same model."""
 
 from __future__ import annotations
 

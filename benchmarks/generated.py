@@ -1,22 +1,22 @@
-"""A generated mixed table with what real ones have: spikes, piles at bounds, a sentinel, steps and gaps."""
+"""A generated mixed table with features of real ones: spikes, piles at bounds, a sentinel, steps and gaps."""
 
 from __future__ import annotations
 
 import numpy as np
 
 N_ROWS, N_FACTORS = 20_000, 3
-# Standard deviation of what each hidden number has for itself, beside factors of standard deviation one.
+# Standard deviation of the part of each hidden number that no other shares; that of the factors is one.
 OWN = 0.5
 GAPS = 0.03
 
 
 def generated(seed: int, n: int = N_ROWS) -> dict[str, np.ndarray]:
-    """Draw rows whose columns all hang on six correlated Gaussian numbers.
+    """Draw rows whose columns all depend on six correlated Gaussian numbers.
 
     Parameters
     ----------
     seed : int
-        Of the correlations, of what categories depend on, and of the rows.
+        Draws the correlations, the log-odds of the categories, and the rows.
     n : int
         Number of rows.
     """
@@ -41,7 +41,7 @@ def generated(seed: int, n: int = N_ROWS) -> dict[str, np.ndarray]:
 
 
 def _correlated(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Draw six standard Gaussian numbers a row, which share three factors; shape (n, 6)."""
+    """Draw six standard Gaussian numbers for each row, which share three factors; shape (n, 6)."""
     loadings = rng.normal(size=(6, N_FACTORS))
     loadings /= np.linalg.norm(loadings, axis=1, keepdims=True)
     mixed = rng.normal(size=(n, N_FACTORS)) @ loadings.T + OWN * rng.normal(size=(n, 6))

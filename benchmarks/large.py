@@ -1,17 +1,15 @@
-"""A table in Parquet files, larger than memory if asked for: pair counts beside DuckDB's, and a fit's time and memory.
+"""Pair counts beside DuckDB's, and time and memory of a fit, for a table in Parquet files that may exceed memory.
 
-`python -m benchmarks large` takes 2,000,000 rows; `python -m benchmarks.large --rows 100000000 --folder DIR` takes more
-and keeps the files. Rows are drawn from a known mixture of products, 6 columns continuous and 4 categorical. DuckDB
-makes a table of codes by the same edges once, then groups by the 45 pairs of its columns, and all counts are compared.
-Each fit runs in a process of its own, so that its peak of memory is its own.
+`python -m benchmarks large` uses 2,000,000 rows; `python -m benchmarks.large --rows 100000000 --folder DIR` uses more
+and keeps the files. Rows are drawn from a known mixture of products, with 6 continuous and 4 categorical columns.
+DuckDB makes a table of codes with the same edges once, then groups by the 45 pairs of its columns; all counts are
+compared. Each measurement runs in its own process, so that its peak of memory is its own.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
-import resource
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +26,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.measure import in_fresh_process, peak_bytes
 from benchmarks.report import Row, publish
 from jointwise import JUPAD, PairwiseMarginals
 from jointwise.axes import Axis
@@ -37,26 +36,26 @@ from jointwise.rows.sources.arrow_datasets import dataset_blocks
 from jointwise.tables.variables import Schema
 
 N_ROWS, N_TEST, FILE_ROWS, N_BINS = 2_000_000, 100_000, 1_000_000, 128
-N_CONTINUOUS, CATEGORIES, RANK = 6, (2, 5, 12, 30), 8
-# Cells of the grid by which DuckDB finds bins.
+N_CONTINUOUS, CATEGORIES, N_COMPONENTS = 6, (2, 5, 12, 30), 8
+# Cells of the grid with which DuckDB finds bins.
 GRID = 1024
-# More rows than this are not grouped from the files again and again.
+# Most rows for which DuckDB also groups from a view, which reads the files again for each pair.
 VIEW_ROWS = 2_000_000
 
 
 class Law:
-    """A mixture of products: Gaussian and Laplace columns by turns, then categories."""
+    """A mixture of products: alternating Gaussian and Laplace columns, then categories."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
-        self.weights = rng.dirichlet(np.full(RANK, 5.0))
-        self.loc = rng.normal(0.0, 3.0, (N_CONTINUOUS, RANK))
-        self.scale = rng.uniform(0.3, 1.5, (N_CONTINUOUS, RANK))
-        self.shares = [rng.dirichlet(np.ones(k), RANK) for k in CATEGORIES]
+        self.weights = rng.dirichlet(np.full(N_COMPONENTS, 5.0))
+        self.loc = rng.normal(0.0, 3.0, (N_CONTINUOUS, N_COMPONENTS))
+        self.scale = rng.uniform(0.3, 1.5, (N_CONTINUOUS, N_COMPONENTS))
+        self.shares = [rng.dirichlet(np.ones(k), N_COMPONENTS) for k in CATEGORIES]
 
     def sample(self, n: int, rng: np.random.Generator) -> pa.Table:
         """Draw rows."""
-        group = rng.choice(RANK, n, p=self.weights)
+        group = rng.choice(N_COMPONENTS, n, p=self.weights)
         columns: dict[str, Any] = {}
         for j in range(N_CONTINUOUS):
             noise = rng.laplace(size=n) if j % 2 else rng.normal(size=n)
@@ -69,7 +68,7 @@ class Law:
         return pa.table(columns)
 
     def logpdf(self, table: pa.Table) -> np.ndarray:
-        """Log-density of rows."""
+        """Return the log-density of rows."""
         joint = np.log(self.weights) + np.zeros((len(table), 1))
         for j in range(N_CONTINUOUS):
             z = np.abs(table[f"x{j}"].to_numpy()[:, None] - self.loc[j]) / self.scale[j]
@@ -81,7 +80,7 @@ class Law:
 
 
 def make(folder: Path, n_rows: int) -> None:
-    """Write the table in files of at most a million rows, unless it is there."""
+    """Write the table in files of at most a million rows, unless it exists."""
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("*.parquet")) and ds.dataset(folder).count_rows() == n_rows:
         return
@@ -93,7 +92,7 @@ def make(folder: Path, n_rows: int) -> None:
 
 @contextmanager
 def clock(rows: list[Row], step: str) -> Iterator[Row]:
-    """Time a step: what passes on the wall and what all threads take of the cores."""
+    """Record the elapsed seconds of a step, and the core seconds of all threads."""
     row: Row = {"step": step, "seconds": 0.0, "core seconds": 0.0, "of": "", "peak GB": ""}
     start, used = time.perf_counter(), time.process_time()
     yield row
@@ -102,33 +101,26 @@ def clock(rows: list[Row], step: str) -> Iterator[Row]:
 
 
 def run(n_rows: int = N_ROWS, folder: Path | None = None) -> list[Row]:
-    """Return seconds of the counts and of the fit, and its peak of memory."""
+    """Return seconds of the counts and of the fit, and the fit's peak of memory."""
     with TemporaryDirectory() as temporary:
         place = folder or Path(temporary) / "table"
         make(place, n_rows)
-        counted = measured(_counts, place)
-        return [*counted, *measured(_fit, place)]
-
-
-def measured(work: Callable[[Path], list[Row]], place: Path) -> list[Row]:
-    """Work in a fresh process."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return list(pool.apply(work, (place,)))
+        return [*in_fresh_process(_counts, place), *in_fresh_process(_fit, place)]
 
 
 def _counts(place: Path) -> list[Row]:
-    """Pair counts by us and by DuckDB, which must be equal."""
+    """Count pairs by jointwise and by DuckDB; the counts must be equal."""
     rows: list[Row] = []
     dataset = ds.dataset(place)
     source = find_source(dataset)
     assert source is not None
-    source.reduce(len_of)  # the files are then in the system's memory, for both
+    source.reduce(len_of)  # brings the files into the system's memory, for both
     with clock(rows, "profile"):
         profile = source.profile()
     schema = profile.schema()
     axes = profile.axes(schema, N_BINS)
     count = partial(PairwiseMarginals.of, schema=schema, axes=axes)
-    count(dataset.head(100_000))  # compiled code is loaded then
+    count(dataset.head(100_000))  # loads compiled code
     with clock(rows, "pair counts, jointwise"):
         ours = source.reduce(count)
     n_rows = int(ours.n_rows)
@@ -140,7 +132,7 @@ def _counts(place: Path) -> list[Row]:
 
 
 def len_of(block: Any) -> int:
-    """Number of rows of a block."""
+    """Return the number of rows of a block."""
     return int(block.n_rows)
 
 
@@ -183,7 +175,7 @@ def _enum_code(name: str, categories: Sequence[Any]) -> str:
 
 
 def _tree_code(name: str, axis: Any) -> str:
-    """Bin of a value by comparisons in a tree."""
+    """Return SQL for the bin of a value, by a tree of comparisons."""
     edges = axis.edges.tolist()
 
     def tree(low: int, high: int) -> str:
@@ -198,7 +190,7 @@ def _tree_code(name: str, axis: Any) -> str:
 
 
 def _grid_code(name: str, axis: Any) -> str:
-    """Bin of a value by a grid of equal cells: the edges before its cell, and comparisons with those in it."""
+    """Return SQL for the bin of a value, by a grid: the edges before its cell, plus comparisons with those in it."""
     edges = axis.edges
     scale = float((GRID - 1) / (edges[-1] - edges[0]))
     first = np.searchsorted(((edges - edges[0]) * scale).astype(int), np.arange(GRID + 1))
@@ -212,31 +204,31 @@ def _grid_code(name: str, axis: Any) -> str:
 
 
 class TimedSource(LocalSource):
-    """A dataset that notes how long its passes take."""
+    """A dataset that records the time of its passes."""
 
     def __init__(self, dataset: Any, rows: list[Row]) -> None:
         super().__init__(partial(dataset_blocks, dataset), "pyarrow")
-        self._notes = rows
+        self._timings = rows
 
     def profile(self) -> Any:
         """Return the profile."""
-        with clock(self._notes, "fit: profile"):
+        with clock(self._timings, "fit: profile"):
             return super().profile()
 
     @contextmanager
     def coded(self, schema: Any, axes: Any, folder: Any) -> Iterator[Any]:
         """Return the codes."""
         with super().coded(schema, axes, folder) as coded:
-            self._notes[-1]["end"] = time.perf_counter()
+            self._timings[-1]["end"] = time.perf_counter()
             yield coded
 
 
 def _fit(place: Path) -> list[Row]:
-    """Fit the files and tell how long each stage took, and the most memory that the process had."""
+    """Fit the files; return the seconds of each stage, and the peak of memory."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     law, test = Law(), Law().sample(N_TEST, np.random.default_rng(2))
-    JUPAD(2, random_state=0, max_iter=2).fit(test.slice(0, 10_000))  # packages and compiled code are loaded then
-    before = _peak()
+    JUPAD(2, random_state=0, max_iter=2).fit(test.slice(0, 10_000))  # loads packages and compiled code
+    before = peak_bytes() / 1e9
     rows: list[Row] = []
     passes: list[tuple[int, float]] = []
     plain = CompiledEngine.posterior_counts
@@ -266,17 +258,13 @@ def _fit(place: Path) -> list[Row]:
         "fit: one pass of EM": float(np.mean(whole)) if whole else 0.0,
     }
     empty = {"core seconds": "", "of": of, "peak GB": ""}
-    total |= {"of": f"{of}, {gap:.4f} nats below the law", "peak GB": f"{_peak():.2f} ({before:.2f} before)"}
+    total |= {"of": f"{of}, {gap:.4f} nats below the law", "peak GB": f"{peak_bytes() / 1e9:.2f} ({before:.2f} before)"}
     return [profile | {"of": of}, *({"step": step, "seconds": s} | empty for step, s in steps.items()), total]
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=N_ROWS)
-    parser.add_argument("--folder", type=Path, help="where the files are made, and kept")
+    parser.add_argument("--folder", type=Path, help="folder in which the files are made and kept")
     given = parser.parse_args()
     publish("large", run(given.rows, given.folder))

@@ -1,7 +1,7 @@
 """Random questions P(event | conditions) about a table of columns, and their answers by counting rows.
 
-A question names one column in its event and two or three others in its conditions. What it says of a column is written
-as `JointDensity.probability` takes it, and has one of five forms:
+A question names one column in its event and two or three others in its conditions. Each column has a region, written as
+`JointDensity.probability` takes it, in one of five forms:
 
 ========  =================================================
 category  one category
@@ -11,8 +11,8 @@ side      x >= t or x <= t, written (t, None) or (None, t)
 interval  a <= x <= b, written (a, b)
 ========  =================================================
 
-Where a column has spikes, t, a and b are taken from its other values, so that sides and intervals look beyond them. A
-row with a gap in a column that a question names counts for nothing there.
+If a column has spikes, t, a and b are taken from its other values, so that sides and intervals do not end at spikes. A
+row with a gap in a column that a question names is not counted for it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Table = Mapping[str, np.ndarray]
 
 N_QUESTIONS, MIN_ROWS = 60, 100
 FORMS = ("category", "set", "spike", "side", "interval")
-# Least share of the rows that makes a number a spike.
+# A number in at least this share of the rows is a spike.
 SPIKE = 0.05
-# What is said of a column holds for at least this share of its training rows, and fails for as many.
+# A region holds for at least this share of the training rows, and fails for at least this share.
 LEAST_SHARE = 0.01
-# Draws for one question before the table is held to be too small for such questions.
+# Most draws for one question; beyond that the table is too small.
 MOST_DRAWS = 10_000
 
 
@@ -50,14 +50,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Counted:
-    """Answers by counting: share of the rows that satisfy the conditions in which the event holds.
+    """Answers by counting: the share of rows with the event among those that satisfy the conditions.
 
     Parameters
     ----------
     shares : array of shape (n,)
-        One for each question; where no row satisfies the conditions, that of the event in all rows.
+        One for each question; if no row satisfies the conditions, the share of the event in all rows.
     n_rows : array of shape (n,)
-        The rows that satisfy the conditions.
+        Number of rows that satisfy the conditions.
     """
 
     shares: np.ndarray
@@ -65,14 +65,14 @@ class Counted:
 
 
 def halves(table: Table, seed: int) -> tuple[Table, Table]:
-    """Training rows and held-out rows of a table, as many of each."""
+    """Split a table into two halves at random: training rows and held-out rows."""
     n = len(next(iter(table.values())))
     order = np.random.default_rng(seed).permutation(n)
     return rows(table, order[: n // 2]), rows(table, order[n // 2 :])
 
 
 def rows(table: Table, chosen: np.ndarray) -> Table:
-    """Some rows of a table."""
+    """Return some rows of a table."""
     return {name: column[chosen] for name, column in table.items()}
 
 
@@ -82,14 +82,14 @@ def rows(table: Table, chosen: np.ndarray) -> Table:
 def make_questions(
     train: Table, held_out: Table, seed: int, n_questions: int = N_QUESTIONS, min_rows: int = MIN_ROWS
 ) -> list[Question]:
-    """Random questions, with all forms of events by turns.
+    """Draw random questions, cycling through the forms of events.
 
     Parameters
     ----------
     train : table
-        Rows from which values and thresholds are taken.
+        Rows that values and thresholds are taken from.
     held_out : table
-        Rows of which enough must satisfy the conditions. Whether the event holds in them is not looked at.
+        At least `min_rows` of these must satisfy the conditions, whether or not the event holds in them.
     seed : int
     n_questions : int
     min_rows : int
@@ -103,14 +103,14 @@ def make_questions(
         if len(found) == n_questions:
             return found
         question = _draw(columns, forms[len(found) % len(forms)], rng)
-        if _says_something(question, train) and count(held_out, [question]).n_rows[0] >= min_rows:
+        if _is_informative(question, train) and count(held_out, [question]).n_rows[0] >= min_rows:
             found.append(question)
     raise ValueError(f"Only {len(found)} of {n_questions} questions have {min_rows} held-out rows; ask for fewer rows.")
 
 
 @dataclass(frozen=True)
 class _Values:
-    """What questions may name of one column: its categories, or its spikes and its other numbers in order."""
+    """Values of one column that questions may name: its categories, or its spikes and its other numbers in order."""
 
     categories: tuple[Any, ...] = ()
     spikes: tuple[Any, ...] = ()
@@ -147,14 +147,15 @@ class _Values:
 
 
 def _draw(columns: Mapping[str, _Values], form: str, rng: np.random.Generator) -> Question:
-    """Draw the columns of a question, then what it says of each."""
+    """Draw the columns of a question, then a region of each."""
     named = str(rng.choice([name for name, values in columns.items() if form in values.forms]))
     others = rng.choice([name for name in columns if name != named], size=rng.integers(2, 4), replace=False)
     given = {str(name): columns[str(name)].region(str(rng.choice(columns[str(name)].forms)), rng) for name in others}
     return Question({named: columns[named].region(form, rng)}, given, form)
 
 
-def _says_something(question: Question, train: Table) -> bool:
+def _is_informative(question: Question, train: Table) -> bool:
+    """Return whether every region holds for some training rows and fails for some."""
     for name, region in (question.event | question.given).items():
         share = _holds(train[name], region)[_known(train[name])].mean()
         if not LEAST_SHARE <= share <= 1 - LEAST_SHARE:
@@ -191,25 +192,25 @@ def count(table: Table, questions: list[Question]) -> Counted:
 
 
 def ignoring_conditions(table: Table, questions: list[Question]) -> np.ndarray:
-    """Share of all rows in which the event of each question holds."""
+    """Return the share of all rows in which the event of each question holds."""
     return count(table, [replace(question, given={}) for question in questions]).shares
 
 
 def noise(counted: Counted, shares: np.ndarray) -> np.ndarray:
-    r"""Mean absolute error that the true answers would have against counted ones.
+    r"""Return the mean absolute error of the true answers against counted ones.
 
-    Of n rows, each with probability p, the counted share is off by
+    With n rows and probability p, the mean absolute error of the counted share is
 
     .. math:: E|X / n - p| = 2 \frac{k}{n} (1 - p) P(X = k), \quad k = \lfloor n p \rfloor + 1
 
-    in the mean (de Moivre).
+    (de Moivre).
 
     Parameters
     ----------
     counted : Counted
-        The answers in question.
+        The counted answers.
     shares : array of shape (n,)
-        The true answers, or the best that is known of them.
+        The true answers, or the best estimates of them.
     """
     n = counted.n_rows
     k = np.floor(n * shares) + 1
@@ -217,14 +218,14 @@ def noise(counted: Counted, shares: np.ndarray) -> np.ndarray:
 
 
 def _known(column: np.ndarray) -> np.ndarray:
-    """Which cells are no gaps."""
+    """Return which cells are not gaps."""
     if column.dtype.kind == "f":
         return ~np.isnan(column)
     return np.asarray(np.not_equal(column, None), dtype=bool)
 
 
 def _holds(column: np.ndarray, region: Any) -> np.ndarray:
-    """In which rows a column is what is said of it; never in a gap."""
+    """Return in which rows a column lies in a region; a gap never does."""
     if isinstance(region, frozenset):
         return np.logical_or.reduce([column == value for value in region])
     if not isinstance(region, tuple):

@@ -1,14 +1,13 @@
-"""Every relative and JUPAD on experiments 1 to 4 of the paper: D, seconds, and total mass with its standard error.
+"""D, seconds and total mass of every relative and JUPAD on experiments 1 to 4 of the paper.
 
-D is the mean of |log fhat - log f| over those of 1000 fresh points that the estimate gives a density at all; "zero" is
-the share of the others, for which D would be infinite. The mass is the integral over a box that holds all but 1e-5 of
-each variable at each end, by importance sampling. Methods that are told the rank, as in the paper, get the true one.
-Each number is the mean over two random truths; the standard error of the mass is that of the mean.
+D is the mean of |log fhat - log f| over the points, of 1000 fresh ones, where the estimate has a density; "zero" is the
+share of the other points, for which D would be infinite. The mass is the integral over a box that holds all but 1e-5 of
+each variable at each end, by importance sampling, with its standard error. Methods that need a rank get the true one,
+as in the paper. Each number is the mean over two random truths.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.measure import N_TEST, kinds_of, timed, train_and_test
 from benchmarks.report import Row
 from jointwise import JUPAD, JointDensity
 from jointwise.datasets import gaussians, hybrid, laplacians, laplacians_gaussians
@@ -32,9 +32,9 @@ from jointwise.relatives import (
 LAWS = {"1 laplacians": laplacians, "2 gaussians": gaussians, "3 both": laplacians_gaussians, "4 hybrid": hybrid}
 SIZES = (1_000, 5_000)
 SEEDS = (0, 1)
-N_TEST, N_MASS = 1_000, 10_000
+N_MASS = 10_000
 
-# From the true rank, the kinds of the columns and a seed to an estimator.
+# Takes the true rank, the kinds of the columns and a seed; returns an estimator.
 Recipe = Callable[[int, Mapping[str, str], int], Any]
 METHODS: dict[str, Recipe] = {
     "IndependenceDensity": lambda _, kinds, seed: IndependenceDensity(kinds=kinds, random_state=seed),
@@ -55,16 +55,16 @@ METHODS: dict[str, Recipe] = {
 }
 
 LEFT_OUT = (
-    "CoupledPMF, PairwisePMF and ProjectionPMF are left out: they are defined for discrete columns, and binned "
-    "columns give masses of bins, not a density to compare with the truth (CPD3 is CoupledPMF on bins with an "
-    "interpolation). `python -m benchmarks recovery` compares them. In experiment 4 Gaussian mixtures, kernels and the "
-    "characteristic tensor take the ten states for real numbers."
+    "CoupledPMF, PairwisePMF and ProjectionPMF are left out: they take discrete columns, and binned columns give "
+    "masses of bins, not a density to compare with the truth (CPD3 is CoupledPMF on bins with an interpolation). "
+    "`python -m benchmarks recovery` compares them. In experiment 4 Gaussian mixtures, kernels and the characteristic "
+    "tensor take the ten states as real numbers."
 )
 
 
 def run() -> list[Row]:
     """Return one row for each experiment, size and method."""
-    warnings.simplefilter("ignore", ConvergenceWarning)  # what stops early is still a rival
+    warnings.simplefilter("ignore", ConvergenceWarning)  # a fit that stops early is still a rival
     Console(width=160).print(LEFT_OUT)
     rows = []
     for experiment, law_of in LAWS.items():
@@ -89,14 +89,11 @@ def run() -> list[Row]:
 
 
 def measure(law: JointDensity, n: int, recipe: Recipe, seed: int) -> tuple[float, float, float, float, float]:
-    """Return D, share of points without density, seconds to fit, mass, and its squared standard error."""
-    X, Z = law.sample(n, rng=1_000 + seed), law.sample(N_TEST, rng=2_000 + seed)
-    kinds = {variable.name: str(variable.kind) for variable in law.schema}
-    model = recipe(law.n_components, kinds, seed)
+    """Return D, share of points without density, seconds of the fit, mass, and its squared standard error."""
+    X, Z = train_and_test(law, n, seed)
+    model = recipe(law.n_components, kinds_of(law), seed)
     hindsight = {"truth": law} if getattr(model, "n_components", None) == "hindsight" else {}
-    start = time.perf_counter()
-    model.fit(X, **hindsight)
-    seconds = time.perf_counter() - start
+    _, seconds = timed(lambda: model.fit(X, **hindsight))
     here = Z[np.isfinite(model.score_samples(Z))]
     distance = mean_absolute_log_ratio(model.score_samples, law.logpdf, here)
     mass = total_mass(model.score_samples, covering_proposal(law), N_MASS, rng=seed)

@@ -1,4 +1,4 @@
-"""Printing and saving of results, with the versions and the machine they come from."""
+"""Prints and saves results, with the versions and the machine they come from."""
 
 from __future__ import annotations
 

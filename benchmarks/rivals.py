@@ -1,4 +1,4 @@
-"""Density estimators by others that take a table of numbers; those not installed are left out."""
+"""Density estimators of other packages for tables of numbers; packages not installed are left out."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ CLUSTERS = (5, 10, 20)
 
 
 class Fitted(Protocol):
-    """What all of them can do once fitted."""
+    """A fitted rival."""
 
     def score_samples(self, X: np.ndarray) -> np.ndarray:
-        """Log-density of each row."""
+        """Return the log-density of each row."""
 
 
 def rivals(X: np.ndarray, *, states: bool) -> Iterator[tuple[str, list[Fitted]]]:
-    """Name and fits of each rival; where there are several, the best in hindsight counts.
+    """Yield the name and fits of each rival; if there are several fits, the best in hindsight counts.
 
     Parameters
     ----------
     X : array of shape (n, N)
     states : bool
-        Whether some columns are states, which vines of densities cannot take.
+        Whether some columns are states, which vines cannot take.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # one that stops early is still a rival
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a fit that stops early is still a rival
         yield "GMM full, best k", [GaussianMixture(k, random_state=0).fit(X) for k in CLUSTERS]
         yield "GMM diag, best k", [GaussianMixture(k, covariance_type="diag", random_state=0).fit(X) for k in CLUSTERS]
     if find_spec("stepmix"):

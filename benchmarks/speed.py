@@ -1,15 +1,13 @@
 """Time, memory and held-out likelihood at 10,000, 100,000 and 1,000,000 rows x 7 variables, beside Gaussian mixtures.
 
-Each fit runs in a process of its own, so that its peak of memory is its own. A first fit of a few rows that is not
-counted loads packages and compiled code (compiled once per installation, some 10 s, and read from disk afterwards).
+Each fit runs in its own process, so that its peak of memory is its own. A first fit of a few rows, not counted, loads
+packages and compiled code (compiled once per installation, in some 10 s, and read from disk afterwards).
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
-import time
 import warnings
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
+from benchmarks.measure import in_fresh_process, peak_bytes, timed
 from benchmarks.report import Row
 from jointwise import JUPAD
 from jointwise.datasets import laplacians_gaussians
@@ -30,7 +29,7 @@ METHODS = {
 
 
 def run() -> list[Row]:
-    """Return seconds, peak memory over the input's, and held-out log-likelihood of each method at each size."""
+    """Return seconds, peak memory relative to the input, and held-out log-likelihood of each method at each size."""
     rows = []
     for n in SIZES:
         found = {name: measured(name, n) for name in METHODS}
@@ -43,20 +42,19 @@ def run() -> list[Row]:
 
 
 def measured(name: str, n: int) -> dict[str, Any]:
-    """Fit in a fresh process and wait for it; the rows come from a file, so that drawing them leaves no peak there."""
-    with TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(1) as pool:
+    """Fit in a fresh process; it reads the rows from a file, so that drawing them leaves no peak there."""
+    with TemporaryDirectory() as folder:
         np.save(f"{folder}/rows.npy", laplacians_gaussians(0).sample(n, rng=1))
-        return dict(pool.apply(_fit, (name, f"{folder}/rows.npy")))
+        return dict(in_fresh_process(_fit, name, f"{folder}/rows.npy"))
 
 
 def _fit(name: str, file: str) -> Row:
     warnings.simplefilter("ignore", ConvergenceWarning)
     X, model = np.load(file), METHODS[name]()
-    model.fit(X[:WARM_ROWS])  # packages and compiled code are in memory then, and do not count as the fit's
-    before = _peak()
-    start = time.perf_counter()
-    model.fit(X)
-    seconds, peak = time.perf_counter() - start, _peak() - before
+    model.fit(X[:WARM_ROWS])  # loads packages and compiled code
+    before = peak_bytes()
+    _, seconds = timed(partial(model.fit, X))
+    peak = peak_bytes() - before
     law = laplacians_gaussians(0)
     Z = law.sample(N_TEST, rng=2)
     return {
@@ -65,8 +63,3 @@ def _fit(name: str, file: str) -> Row:
         "nats below the truth, held out": float(np.mean(law.logpdf(Z) - model.score_samples(Z))),
         "components": model.density_.n_components if hasattr(model, "density_") else model.n_components,
     }
-
-
-def _peak() -> int:
-    """Largest resident size of this process so far, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

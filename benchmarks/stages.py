@@ -1,4 +1,4 @@
-"""Stages (i) to (iii) on 26 variables with 25 atoms and rank 20, beside one Gaussian mixture on the same rows."""
+"""Time of stages (i) to (iii) with 26 variables, 25 atoms and 20 components, beside a Gaussian mixture."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from jointwise import Dictionary, PairwiseMarginals, Profile
 from jointwise.fitting.problem import pairwise_problem
 from jointwise.solvers import AlternatingMirrorDescent, MirrorDescentPairs, solve, split_starts
 
-N_ROWS, N_ATOMS, RANK, N_BINS = 20_000, 25, 20, 64
+N_ROWS, N_ATOMS, N_COMPONENTS, N_BINS = 20_000, 25, 20, 64
 
 
 def data() -> np.ndarray:
-    """5x5 patches of three textures, noise blurred to three lengths, and their label, like the paper's KTH data."""
+    """Draw 5x5 patches of three textures (noise blurred over three lengths) with labels, like the paper's KTH data."""
     rng = np.random.default_rng(0)
     rows = []
     for label, blur in enumerate((0.7, 1.2, 2.0)):
@@ -51,7 +51,7 @@ def run() -> list[Row]:
     problem = pairwise_problem(marginals, [d.masses(axis) for d, axis in zip(atoms, axes, strict=True)])
     pairs = solve(MirrorDescentPairs(), problem, max_steps=500)
     lap(f"(i) pairs, {pairs.n_steps} steps")
-    start = split_starts(problem, pairs.value, RANK, rng=np.random.default_rng(0))
+    start = split_starts(problem, pairs.value, N_COMPONENTS, rng=np.random.default_rng(0))
     lap("(ii) projections, 8 splits")
     refined = solve(AlternatingMirrorDescent(start.value), problem, max_steps=500)
     lap(f"(iii) refinement, {refined.n_steps} sweeps")

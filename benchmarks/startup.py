@@ -1,4 +1,4 @@
-"""A table of 200 rows in a fresh process: seconds of the import and of the fit."""
+"""Seconds of the import and of a fit of 200 rows in a fresh process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ print(imported - start, time.perf_counter() - ready)
 
 
 def run() -> list[Row]:
-    """Return the best of some runs: a busy machine only makes them slower."""
+    """Return the least seconds of several runs, since a busy machine only makes them slower."""
     runs = [tuple(map(float, _output("-c", PROGRAM).split())) for _ in range(REPEATS)]
     report = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import jointwise"], capture_output=True, text=True, check=True

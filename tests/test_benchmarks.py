@@ -1,4 +1,4 @@
-"""The benchmark of answers: its questions, its counting and its scores, on tables small enough to count by hand."""
+"""The benchmark `answers`: questions, counts and errors, on tables small enough to count by hand."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from jointwise.datasets import hybrid
 
-answers = pytest.importorskip("benchmarks.answers", reason="benchmarks come with a checkout of the source only")
+answers = pytest.importorskip("benchmarks.answers", reason="benchmarks are in a checkout of the source only")
 from benchmarks.generated import generated  # noqa: E402
 from benchmarks.questions import (  # noqa: E402
     FORMS,
@@ -32,7 +32,7 @@ SMALL = {
 
 
 def plainly(table, question):
-    """Count row by row: the share of the event, and the number of rows."""
+    """Return the share of the event and the number of rows, counted row by row."""
 
     def holds(cell, region):
         if cell is None or cell != cell:  # noqa: PLR0124  # NaN is the one number that differs from itself
@@ -57,8 +57,8 @@ def plainly(table, question):
         ({"gain": 0}, {"job": "nurse"}, 1.0, 2),
         ({"gain": (50, None)}, {"job": frozenset({"cook", "clerk"}), "pay": (1.5, 4.0)}, 2 / 3, 3),
         ({"job": "cook"}, {"gain": 0}, 1 / 3, 3),  # the row without a job does not count
-        ({"pay": (None, 2.0)}, {"job": "nurse"}, 0.0, 1),  # nor does the one without a pay
-        ({"pay": (2.0, 2.5)}, {"gain": 50, "job": "clerk"}, 2 / 5, 0),  # no row: of all with a pay
+        ({"pay": (None, 2.0)}, {"job": "nurse"}, 0.0, 1),  # nor the one without a pay
+        ({"pay": (2.0, 2.5)}, {"gain": 50, "job": "clerk"}, 2 / 5, 0),  # no row: the share of all rows with a pay
     ],
 )
 def test_rows_are_counted_without_their_gaps(event, given, share, n_rows):
@@ -68,7 +68,7 @@ def test_rows_are_counted_without_their_gaps(event, given, share, n_rows):
     assert plainly(SMALL, question) == (pytest.approx(share), n_rows)
 
 
-def test_questions_are_written_as_one_would():
+def test_questions_are_written_in_plain_notation():
     given = {"gain": (None, 50), "pay": (2.0, 2.5), "job": frozenset({"nurse", "cook"})}
     assert str(Question({"x": (1, None)}, {"y": "a"} | given, "side")) == (
         "P(x >= 1 | y = a, gain <= 50, pay in 2..2.5, job in {cook, nurse})"
@@ -101,7 +101,7 @@ def test_halves_share_no_row():
     np.testing.assert_array_equal(train["y"], train["x"] * 10)
 
 
-def test_questions_have_rows_enough_and_name_each_column_once(table):
+def test_questions_have_enough_rows_and_name_each_column_once(table):
     train, held_out = halves(table, 0)
     questions = make_questions(train, held_out, seed=0, n_questions=25, min_rows=50)
     assert [question.form for question in questions] == list(FORMS) * 5
@@ -118,7 +118,7 @@ def test_questions_have_rows_enough_and_name_each_column_once(table):
     assert questions != make_questions(train, held_out, seed=1, n_questions=25, min_rows=50)
 
 
-def test_sides_and_intervals_look_beyond_spikes(table):
+def test_sides_and_intervals_do_not_end_at_spikes(table):
     train, held_out = halves(table, 0)
     questions = make_questions(train, held_out, seed=0, n_questions=100, min_rows=20)
     said = [(question.event | question.given).get("claims") for question in questions]
@@ -151,7 +151,7 @@ def law_and_exam():
     return law, answers.Exam.of(*halves(table, 0), seed=0, n_questions=40, min_rows=500)
 
 
-def test_the_law_itself_is_off_by_noise_alone(law_and_exam):
+def test_the_error_of_the_law_itself_is_noise(law_and_exam):
     law, exam = law_and_exam
     # 40 errors, each with a standard deviation of three quarters of its mean: within four standard errors
     expected = pytest.approx(exam.noise.mean(), rel=4 * 0.75 / np.sqrt(40))
@@ -165,13 +165,13 @@ def test_answers_are_conditional_probabilities(law_and_exam):
         assert found == pytest.approx(law.condition(question.given).probability(question.event), rel=1e-9)
 
 
-def test_a_condition_held_for_impossible_is_ignored(law_and_exam):
+def test_an_impossible_condition_is_ignored(law_and_exam):
     law, _ = law_and_exam
     question = Question({"x3": 4}, {"x0": 1.5}, "category")  # a single number of a continuous column
     assert answers.answer(law, [question])[0] == law.probability({"x3": 4})
 
 
-def test_errors_are_those_of_all_and_of_each_form(law_and_exam):
+def test_errors_are_reported_for_all_and_for_each_form(law_and_exam):
     law, exam = law_and_exam
     found = answers.answer(law, exam.questions)
     rows = answers.report(exam, found)

@@ -1,4 +1,4 @@
-"""Distances between densities, and their mass."""
+"""Distances between densities, and their total mass."""
 
 import numpy as np
 import pytest
@@ -69,10 +69,10 @@ def test_proposal_covers_the_truth():
     assert ((x >= low) & (x <= high)).all()
 
 
-def test_proposal_refuses_integers_with_a_sentence():
+def test_proposal_refuses_integers():
     schema = Schema((Variable("k", "integer", dtype="int64"),))
     law = JointDensity(schema, ProductMixture([1.0], [np.ones((2, 1)) / 2], (Dictionary.points([0.0, 1.0]),)))
-    with pytest.raises(InputError, match=r"'k' is neither\. Write down a proposal"):
+    with pytest.raises(InputError, match=r"'k' is neither\. Write a proposal"):
         covering_proposal(law)
 
 

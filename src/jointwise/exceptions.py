@@ -82,3 +82,7 @@ class StorageError(JointwiseError, OSError):
 
 class ClusterError(JointwiseError, RuntimeError):
     """The cluster that holds the rows was lost, or could not do its part of a fit."""
+
+
+class CovarianceError(InputError):
+    """A component of a Gaussian mixture has too few rows, or rows too similar, for a covariance."""

@@ -1,4 +1,4 @@
-"""How far an estimated density is from the truth, and whether it is a density at all.
+"""The distance of an estimated density from the truth, and its total mass.
 
 >>> from jointwise import JUPAD
 >>> from jointwise.datasets import hybrid
@@ -27,7 +27,7 @@ from jointwise.joint.information import Estimate
 from jointwise.joint.product import ProductMixture
 from jointwise.tables.variables import Kind
 
-# By default the box of a covering proposal leaves out this share of the truth at each end of each variable.
+# Default share of each variable beyond each end of the box of a covering proposal.
 TAIL = 1e-5
 # Share of the uniform law in each conditional of a covering proposal.
 UNIFORM_SHARE = 0.1
@@ -36,10 +36,10 @@ LogDensity = Callable[[Any], FloatArray]
 
 
 def mean_absolute_log_ratio(estimate: LogDensity, truth: LogDensity, points: Any) -> float:
-    r"""The paper's distance D, the mean of :math:`|\log \hat f(x_i) - \log f(x_i)|` over points drawn from f.
+    r"""Return the paper's distance D, the mean of :math:`|\log \hat f(x_i) - \log f(x_i)|` over points drawn from f.
 
-    Zero for the truth, infinite where the estimate gives a point no density. The mean of the plain log ratio would be a
-    divergence, but only for an estimate of total mass one; D does not reward a mass above one.
+    It is zero for the truth, and infinite if the estimate has no density at a point. The mean of the plain log ratio
+    is a divergence only for an estimate of total mass one, and rewards a larger mass; D does not.
 
     Parameters
     ----------
@@ -60,19 +60,19 @@ def mean_absolute_log_ratio(estimate: LogDensity, truth: LogDensity, points: Any
 def total_mass(
     logpdf: LogDensity, proposal: JointDensity, n: int, rng: np.random.Generator | int | None = None
 ) -> Estimate:
-    r"""Integral of an estimated density over the support of a proposal, by importance sampling.
+    r"""Estimate the integral of a density over the support of a proposal, by importance sampling.
 
     .. math:: \int \hat f = E_{x \sim g} [\hat f(x) / g(x)]
 
-    It is unbiased whatever the proposal g, but its standard error can be trusted only if no part of :math:`\hat f` lies
-    where g has hardly any: see :func:`covering_proposal`.
+    The estimate is unbiased for any proposal g. Its standard error is reliable only if g is not much smaller than
+    :math:`\hat f` anywhere: see :func:`covering_proposal`.
 
     Parameters
     ----------
     logpdf : callable
         Log-density of rows, with respect to the same base measure as the proposal's.
     proposal : JointDensity
-        To draw from.
+        The law g to draw from.
     n : int
         Number of draws.
     rng : numpy.random.Generator, int or None
@@ -89,21 +89,21 @@ def total_mass(
 
 
 def covering_proposal(truth: JointDensity, tail: float = TAIL) -> JointDensity:
-    r"""A law that has density wherever an estimate of ``truth`` may have mass, inside a box.
+    r"""Return a law with density wherever an estimate of ``truth`` may have mass, inside a box.
 
     Every conditional of the truth is mixed with the uniform law of the box,
 
     .. math:: g(x) = \sum_r \lambda_r \prod_n \bigl((1 - \epsilon) f_n(x_n \mid r) + \epsilon U_n(x_n)\bigr),
 
-    half and half with the same of the product of the truth's margins; then it is cut to the box. So variables may
-    stray alone or together from where the truth is: estimates with floors, ripples or components that the truth
-    does not have are covered, and f / g is never above 2 (1 - epsilon)^{-N}. The box leaves out a share of `tail` of
-    each variable at each end: mass beyond it is not seen, which for an estimate with a floor would be infinite.
+    then half and half with the same for the product of the truth's margins, and the result is cut to the box. This
+    covers estimates with floors, ripples or components that the truth does not have, and f / g is at most
+    2 (1 - epsilon)^{-N}. The box leaves out a share of `tail` of each variable at each end; mass beyond it, which is
+    infinite for an estimate with a floor, is not seen.
 
     Parameters
     ----------
     truth : JointDensity
-        Of continuous (without spikes) and categorical variables.
+        Has continuous variables without spikes, and categorical ones, only.
     tail : float
         Share of each variable beyond each end of the box.
     """
@@ -116,7 +116,7 @@ def covering_proposal(truth: JointDensity, tail: float = TAIL) -> JointDensity:
 
 
 def _covering(truth: JointDensity, n: int, tail: float) -> tuple[FloatArray, Dictionary, tuple[float, float] | None]:
-    """Coefficients and atoms of one variable of the proposal, and the ends of its box."""
+    """Return coefficients and atoms of one variable of the proposal, and the ends of its box."""
     variable, mixture = truth.schema.variables[n], truth.mixture
     own, dictionary = mixture.coefficients[n], mixture.dictionaries[n]
     own = np.column_stack([own, own @ mixture.weights])  # last: the margin
@@ -127,7 +127,7 @@ def _covering(truth: JointDensity, n: int, tail: float) -> tuple[FloatArray, Dic
     if variable.kind is not Kind.CONTINUOUS or variable.spikes:
         raise InputError(
             f"covering_proposal takes continuous variables without spikes and categorical ones; "
-            f"{shown(variable.name)} is neither. Write down a proposal that covers it."
+            f"{shown(variable.name)} is neither. Write a proposal that covers it."
         )
     low, high = (float(end) for end in truth.quantile(variable.name, [tail, 1 - tail]))
     wide = np.vstack([(1 - UNIFORM_SHARE) * own, np.full((1, own.shape[1]), UNIFORM_SHARE)])

@@ -1,4 +1,4 @@
-"""Files of data sets: from disk or from a server on loopback, always checked."""
+"""Files of data sets, from disk or from a local server, are always checked."""
 
 import gc
 import hashlib
@@ -28,7 +28,7 @@ def sha256(contents):
 
 def zipped(members):
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:  # a file too large may still travel small
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:  # a large file may be small when compressed
         for name, contents in members.items():
             archive.writestr(name, contents)
     return file.getvalue()
@@ -45,7 +45,7 @@ def tarred(members):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves bytes by path, and remembers what was asked for."""
+    """Serves bytes by path, and records the paths asked for."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -79,7 +79,7 @@ def server():
         yield running
         running.shutdown()
         thread.join()
-    with warnings.catch_warnings():  # the downloader leaves its connection to the collector
+    with warnings.catch_warnings():  # the downloader leaves its connection to the garbage collector
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
 
@@ -150,11 +150,11 @@ def test_a_wrong_hash_on_disk_is_refused(tmp_path, source):
 @pytest.mark.parametrize(
     ("archive", "message"),
     [
-        (zipped({"../part/rows.txt": TEXT}), "points out of its folder"),
-        (zipped({"/part/rows.txt": TEXT}), "points out of its folder"),
-        (tarred({"a/../../part/rows.txt": TEXT}), "points out of its folder"),
-        (zipped({"inner.zip": zipped({"../x": b""})}), "points out of its folder"),
-        (zipped({"a\\part": TEXT, NAME: TEXT}), "points out of its folder"),
+        (zipped({"../part/rows.txt": TEXT}), "points outside its folder"),
+        (zipped({"/part/rows.txt": TEXT}), "points outside its folder"),
+        (tarred({"a/../../part/rows.txt": TEXT}), "points outside its folder"),
+        (zipped({"inner.zip": zipped({"../x": b""})}), "points outside its folder"),
+        (zipped({"a\\part": TEXT, NAME: TEXT}), "points outside its folder"),
         (zipped({NAME: b"0" * (_files.MOST_BYTES_OF_A_FILE + 1)}), "has more than"),
         (zipped({"other.txt": TEXT}), "has no file 'part/rows.txt'"),
         (b"<html>moved</html>", "not a readable zip or tar"),
@@ -162,21 +162,10 @@ def test_a_wrong_hash_on_disk_is_refused(tmp_path, source):
         (b"", "not a readable zip or tar"),
         (b"0" * 2**23, "stopped at"),
     ],
-    ids=[
-        "up",
-        "root",
-        "tar",
-        "inner",
-        "backslash",
-        "large",
-        "other",
-        "page",
-        "cut",
-        "empty",
-        "endless",
-    ],  # hold no time
+    # names of our own: an archive holds the time, so names made from it would differ between runs
+    ids=["up", "root", "tar", "inner", "backslash", "large", "other", "page", "cut", "empty", "endless"],
 )
-def test_hostile_archives_are_refused_with_a_sentence(server, source, tmp_path, archive, message):
+def test_hostile_archives_are_refused(server, source, tmp_path, archive, message):
     server.served["/toy.zip"] = archive
     with pytest.raises(DatasetError, match=message):
         read_files(source, tmp_path)
@@ -202,7 +191,7 @@ def test_links_and_many_members_are_not_followed(server, source, tmp_path, monke
 @pytest.mark.parametrize(
     ("address", "reason"), [("http://127.0.0.1:1/toy.zip", "ConnectionError"), ("{base}/gone.zip", "status 404")]
 )
-def test_out_of_reach_names_the_file_and_the_folder(server, source, tmp_path, address, reason):
+def test_a_failed_download_names_the_file_and_the_folder(server, source, tmp_path, address, reason):
     source = replace(source, url=address.format(base=server.base))
     with pytest.raises(DatasetError) as caught:
         read_files(source, tmp_path)
@@ -212,7 +201,7 @@ def test_out_of_reach_names_the_file_and_the_folder(server, source, tmp_path, ad
     assert "JOINTWISE_DATA" in message
 
 
-def test_without_pooch_the_sentence_has_file_folder_and_command(monkeypatch, tmp_path):
+def test_without_pooch_the_message_has_file_folder_and_command(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(MissingDependencyError) as caught:
         read_files(Source("toy", "http://127.0.0.1:1/toy.zip", {NAME: sha256(TEXT)}), tmp_path)
@@ -220,7 +209,7 @@ def test_without_pooch_the_sentence_has_file_folder_and_command(monkeypatch, tmp
     assert "pip install 'jointwise[data]'" in str(caught.value)
 
 
-def test_a_folder_that_cannot_be_written_is_told(server, source, tmp_path):
+def test_a_folder_that_cannot_be_written_raises(server, source, tmp_path):
     server.served["/toy.zip"] = zipped({NAME: TEXT})
     (tmp_path / "toy").write_text("a file where a folder is wanted")
     with pytest.raises(DatasetError, match=r"cannot be written.*data_home"):

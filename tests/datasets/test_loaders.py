@@ -1,4 +1,4 @@
-"""The loaders: on small stand-ins everywhere, on the published files where they are on disk."""
+"""The loaders, on small stand-ins, and on the published files if they are on disk."""
 
 import hashlib
 import io
@@ -25,11 +25,11 @@ from jointwise.datasets import (
 from jointwise.datasets._files import Source
 from jointwise.exceptions import DatasetError, InputError, MissingDependencyError
 
-needs_data = pytest.mark.skipif("JOINTWISE_DATA" not in os.environ, reason="JOINTWISE_DATA names no folder of data")
+needs_data = pytest.mark.skipif("JOINTWISE_DATA" not in os.environ, reason="JOINTWISE_DATA is not set")
 
 
 def on_disk(folder, table, *contents, **changes):
-    """A table whose files, with other contents, are in the folder."""
+    """Return a table whose files, with other contents, are in the folder."""
     place = folder / table.source.folder
     place.mkdir(parents=True, exist_ok=True)
     files = dict(zip(table.source.hashes, contents, strict=True))
@@ -143,7 +143,7 @@ def png(array):
 
 
 def texture_files(folder):
-    """Two images of each texture, of unequal size, and the source that knows them."""
+    """Write two images of each texture, of unequal size; return their source."""
     hashes = {}
     for texture in textures.CLASSES:
         for scale in (1, 2):
@@ -183,7 +183,7 @@ def test_an_image_of_another_shape_is_refused(array, message):
 @pytest.mark.parametrize("damage", [lambda b: b"no image", lambda b: b[:50], lambda b: b[:60] + b"0" * 9 + b[69:]])
 def test_a_damaged_image_is_refused(damage):
     noise = np.random.default_rng(0).integers(0, 255, (20, 20)).astype(np.uint8)
-    with pytest.raises(DatasetError, match="not an image that can be read"):
+    with pytest.raises(DatasetError, match="not a readable image"):
         textures.read_image("x.png", damage(png(noise)))
 
 

@@ -84,7 +84,7 @@ def test_parameters_are_uniform_on_their_ranges(make, n_variables, rank, kinds):
     spread = np.concatenate([f.scale if kind == "L" else f.scale**2 for kind, f in families if kind != "C"])
     assert stats.kstest(loc, stats.uniform(-5, 10).cdf).pvalue > 1e-4
     assert stats.kstest(spread, stats.uniform(1, 1).cdf).pvalue > 1e-4
-    assert stats.kstest(np.sqrt(spread), stats.uniform(1, 1).cdf).pvalue < 1e-4  # a wrong target is found out
+    assert stats.kstest(np.sqrt(spread), stats.uniform(1, 1).cdf).pvalue < 1e-4  # a wrong target fails
     # two L1-normalised uniforms have a ratio with the law of U/V
     ratio = np.concatenate([law.mixture.weights[::2] / law.mixture.weights[1::2] for law in laws])
     assert stats.kstest(ratio, lambda x: np.where(x < 1, x / 2, 1 - 0.5 / np.maximum(x, 1))).pvalue > 1e-4

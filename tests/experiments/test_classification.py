@@ -1,4 +1,4 @@
-"""Classifiers chosen on a validation part, and how their accuracies are told."""
+"""Classifiers chosen on validation rows, and the report of their accuracies."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def test_one_gaussian_per_class_is_quadratic_discriminant_analysis():
     np.testing.assert_array_equal(naive.predict(X), GaussianNB().fit(X, y).predict(X))
 
 
-def test_a_uniform_prior_does_not_know_which_class_is_rare():
+def test_a_uniform_prior_ignores_the_shares_of_the_classes():
     X = np.concatenate([np.linspace(-2, 2, 99), [0.9, 1.0, 1.1]])[:, None]
     y = np.repeat([0, 1], [99, 3])
     by_share = DensityClassifier(GaussianMixtureDensity(1)).fit(X, y).log_prior_
@@ -43,7 +43,7 @@ def test_a_uniform_prior_does_not_know_which_class_is_rare():
 
 
 class Stub:
-    """Right on a given share of rows, and too large from some size on."""
+    """Correct on a given share of rows; a share of None means too large to fit."""
 
     def __init__(self, size, shares):
         self.share = shares[size]
@@ -60,14 +60,14 @@ class Stub:
 @pytest.mark.parametrize(
     ("shares", "best"), [({1: 0.5, 2: 0.9, 3: 0.7}, 2), ({1: 0.5, 2: 0.5, 3: 0.5}, 1), ({1: 0.3, 2: 0.4, 3: None}, 2)]
 )
-def test_the_size_is_the_best_on_the_validation_part(shares, best, monkeypatch):
+def test_the_size_is_the_best_on_the_validation_rows(shares, best, monkeypatch):
     data = split()
     monkeypatch.setattr(Stub, "answer", data.validation.y, raising=False)
     method = Method("stub", lambda size, *_: Stub(size, shares), "size")
     assert chosen_on_validation(method, data, list(shares), 0)[1] == best
 
 
-def test_a_first_size_that_is_too_large_is_told():
+def test_a_first_size_that_is_too_large_raises():
     method = Method("stub", lambda size, *_: Stub(size, {9: None}), "size")
     with pytest.raises(RankError):
         chosen_on_validation(method, split(), [9], 0)
@@ -105,19 +105,19 @@ def test_verdicts_are_computed():
     banknote, wifi = verdicts(toy_scores()).splitlines()
     assert banknote.startswith("- **Does not hold:** JUPAD() has at least 0.99 on Banknote: 0.900")
     assert wifi.startswith("- **Holds:** JUPAD() is no worse")
-    assert "of GMM-Full (split by split the difference is +0.020 ± 0.004)" in wifi
+    assert "of GMM-Full (mean difference over the splits +0.020 ± 0.004)" in wifi
     assert "**Does not hold:**" in verdicts(toy_scores(gap=-0.02)).splitlines()[1]
     assert "**Holds:**" in verdicts(toy_scores(gap=-0.001)).splitlines()[1]  # within one standard error
     assert "Too few splits" in verdicts(toy_scores(n_seeds=2))
 
 
-def test_the_table_has_the_best_in_bold_and_leaves_out_what_was_not_run():
+def test_the_table_has_the_best_in_bold_and_empty_cells_for_methods_not_run():
     lines = accuracy_table(toy_scores()).splitlines()
     assert lines[2] == "| JUPAD() | **0.900 ± 0.008** | **0.900 ± 0.008** |"
     assert lines[3] == "| JUPAD(), joint alone |  |  |"
 
 
-def test_tasks_have_keys_of_their_own_and_say_what_they_depend_on():
+def test_tasks_have_distinct_keys_and_settings_they_depend_on():
     for quick in (False, True):
         tasks = EXPERIMENT.tasks(quick=quick)
         assert len({task.key for task in tasks}) == len(tasks)

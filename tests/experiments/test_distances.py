@@ -28,7 +28,7 @@ NUMBERS = {
 
 
 def distances(numbers):
-    """Seconds are ten times D."""
+    """Return distances whose seconds are ten times D."""
     return Distances(
         [
             Measurement(method, n, seed, d, 10 * d)
@@ -60,22 +60,22 @@ def test_a_truth_without_any_mixture_is_infinitely_far():
     assert without.mixture_table() == "No Gaussian mixture could be fitted."
 
 
-def test_a_claim_that_holds_tells_the_closest_rival(found):
+def test_a_claim_that_holds_names_the_closest_rival(found):
     assert Claim(DEFAULT, (PAPER, INDEPENDENCE)).verdict(found) == (
         "**Holds:** JUPAD() below JUPAD as in the paper and independence at every N_s. The closest: 0.500 against "
         "0.600 of independence at N_s = 500 (difference -0.100 ± 0.000)."
     )
 
 
-def test_a_claim_that_fails_tells_every_exception_and_why(found):
+def test_a_claim_that_fails_lists_every_exception_and_why(found):
     line = Claim(PAPER, (CPD, MIXTURES)).verdict(found)
     assert line == (
         "**Does not hold** in 1 of 4 comparisons: JUPAD as in the paper below CPD-3 and best GMM at every N_s. The "
         "exceptions: 0.350 against 0.250 of CPD-3 at N_s = 5,000 (difference +0.100 ± 0.100). Why: at N_s = 5,000 it "
-        "has 0.200 with the true atoms, and JUPAD(), from rows, 0.150: what is amiss is the atoms."
+        "has 0.200 with the true atoms, and JUPAD(), from rows, 0.150: the atoms are the cause."
     )
     far = distances(NUMBERS | {CONTROL: {500: [0.6, 0.6], 5_000: [0.3, 0.3]}})
-    assert Claim(PAPER, (CPD,)).verdict(far).endswith("what is amiss is the fit to pairs, not the atoms.")
+    assert Claim(PAPER, (CPD,)).verdict(far).endswith("the fit to pairs is the cause, not the atoms.")
     assert "Why" not in Claim(CPD, (PAPER,)).verdict(found)
 
 
@@ -85,11 +85,14 @@ def test_equal_or_infinite_distances_do_not_count_as_below(found):
     assert "Does not hold" in Claim(DEFAULT, (CPD,)).verdict(infinite)
 
 
-def test_a_claim_up_to_some_rows_tells_what_is_beyond(found):
+def test_a_claim_up_to_some_rows_says_whether_it_holds_for_more(found):
     line = Claim(PAPER, (CPD,), largest=500).verdict(found)
     assert line.startswith("**Holds:** JUPAD as in the paper below CPD-3 up to N_s = 500. The closest: 0.700 against")
-    assert "Beyond, it is not so: 0.350 against 0.250 of CPD-3 at N_s = 5,000 (difference +0.100 ± 0.100). Why" in line
-    assert Claim(DEFAULT, (CPD,), largest=500).verdict(found).endswith(" It is so beyond, too.")
+    assert (
+        "For more rows it does not hold: 0.350 against 0.250 of CPD-3 at N_s = 5,000 (difference +0.100 ± 0.100). Why"
+        in line
+    )
+    assert Claim(DEFAULT, (CPD,), largest=500).verdict(found).endswith(" It also holds for more rows.")
 
 
 def test_a_claim_from_some_rows_on_ignores_fewer(found):
@@ -100,10 +103,10 @@ def test_a_claim_from_some_rows_on_ignores_fewer(found):
     )
 
 
-def test_independence_is_told_beside_every_method(found):
-    told = "Above independence: JUPAD as in the paper at N_s = 500; CPD-3 at N_s = 500; best GMM at N_s = 500."
-    assert above_independence(found) == told
-    assert verdicts([Claim(DEFAULT, (PAPER,))], found).split("\n")[1:] == [f"- {told}"]
+def test_methods_above_independence_are_listed(found):
+    line = "Above independence: JUPAD as in the paper at N_s = 500; CPD-3 at N_s = 500; best GMM at N_s = 500."
+    assert above_independence(found) == line
+    assert verdicts([Claim(DEFAULT, (PAPER,))], found).split("\n")[1:] == [f"- {line}"]
     level = distances(dict.fromkeys((*METHODS, "GMM-5"), NUMBERS[DEFAULT]))
     assert above_independence(level) == "No method is above independence anywhere."
 

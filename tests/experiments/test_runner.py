@@ -1,4 +1,4 @@
-"""Results are kept one by one: a kill loses nothing, nothing is done twice, nothing stale is used."""
+"""Results are stored one by one: a kill loses none, no task runs twice, no stale result is used."""
 
 import json
 import signal
@@ -7,14 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.experiments.toy import Lost, Toy
 
 from jointwise.exceptions import DatasetError, FileFormatError, InputError, MissingDependencyError, UnknownNameError
 from jointwise.experiments import EXPERIMENTS, Task, reproduce, runner, store
 from jointwise.experiments.runner import command, default_folder, run, selected
 from jointwise.experiments.store import Record, TaskStore
-
-sys.path.insert(0, str(Path(__file__).parent))
-from tests.experiments.toy import Lost, Toy
 
 SCRIPT = Path(__file__).parent / "toy.py"
 
@@ -42,7 +40,7 @@ def test_the_page_has_command_report_versions_and_no_paths(go, toy, tmp_path):
     assert str(tmp_path) not in text
 
 
-def test_a_second_run_does_nothing_again(go, toy):
+def test_a_second_run_runs_no_task(go, toy):
     first = go(toy).read_text()
     assert go(toy).read_text() == first
     assert toy.ran() == ["run task-0", "run task-1", "run task-2"]
@@ -59,7 +57,7 @@ def test_a_quick_run_is_smaller_and_says_so(go, toy):
     assert toy.ran() == ["run task-0"]
 
 
-def test_other_settings_versions_or_code_are_computed_anew(go, toy, tmp_path, monkeypatch):
+def test_other_settings_versions_or_code_are_computed_again(go, toy, tmp_path, monkeypatch):
     go(toy)
     go(Toy(tmp_path / "log", settings={"version": 2}))
     assert len(toy.ran()) == 6
@@ -73,7 +71,7 @@ def test_other_settings_versions_or_code_are_computed_anew(go, toy, tmp_path, mo
 
 
 @pytest.mark.parametrize("content", [b"", b'{"format": "jointwise ta', b"\xff\xfe{}"])
-def test_a_damaged_file_is_computed_anew(go, toy, tmp_path, content):
+def test_a_damaged_file_is_computed_again(go, toy, tmp_path, content):
     go(toy)
     (tmp_path / "results/tasks/toy/task-1.json").write_bytes(content)
     assert "Sum of squares: 5" in go(toy).read_text()
@@ -98,7 +96,7 @@ def test_a_half_written_file_beside_its_place_is_not_a_result(go, toy, tmp_path)
     assert len(toy.ran()) == 3
 
 
-def test_a_failing_task_keeps_what_was_done_before(go, toy, monkeypatch):
+def test_a_failing_task_keeps_earlier_results(go, toy, monkeypatch):
     failing = Toy(toy.log)
     monkeypatch.setattr(failing, "_run", lambda i: 1 / (1 - i) and Toy._run(failing, i))
     with pytest.raises(ZeroDivisionError):
@@ -108,14 +106,14 @@ def test_a_failing_task_keeps_what_was_done_before(go, toy, monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_experiment_without_its_data_is_left_out_and_told(tmp_path, n_jobs):
-    """The others are on the page; the error comes once it is written."""
+def test_an_experiment_without_its_data_is_left_out_and_reported(tmp_path, n_jobs):
+    """The others are on the page; the error is raised after it is written."""
     here, lost = Toy(tmp_path / "log"), Lost(tmp_path / "lost")
     with pytest.raises(DatasetError, match=r"README.md is written, but without lost: No seeds here"):
         run([here, lost], quick=False, folder=tmp_path / "results", command="jointwise reproduce all", n_jobs=n_jobs)
     text = (tmp_path / "results" / "README.md").read_text()
     assert "Sum of squares: 5" in text
-    assert "**Not run:** a data set was out of reach" in text
+    assert "**Not run:** a data set was not available" in text
 
 
 def test_results_are_equal_at_once_and_after_reading(tmp_path):
@@ -173,28 +171,28 @@ def test_every_experiment_has_distinct_tasks_with_settings():
     [(2, [5]), pytest.param(1, [3, 9], marks=pytest.mark.slow), pytest.param(2, [3, 9, 16], marks=pytest.mark.slow)],
 )
 def test_a_kill_loses_nothing_and_nothing_is_done_twice(tmp_path, n_jobs, kills):
-    """Killed at arbitrary moments, results of 0.2 MB each; then left to finish."""
-    results, log, n = tmp_path / "results", tmp_path / "log", 40  # more than the kills and what runs at each
+    """The run, with results of 0.2 MB each, is killed at arbitrary moments, then left to finish."""
+    results, log, n = tmp_path / "results", tmp_path / "log", 40  # more than all kills can interrupt
     for kill_after in (*kills, None):
         kept, lines_before = finished(results), len(Toy(log).ran())
         promised, returncode = run_until(kill_after, results, log, n, n_jobs)
         assert returncode == (0 if kill_after is None else -signal.SIGKILL)
-        # all that was said to be done is there, whole
+        # every result reported as done is there, whole
         assert finished(results) >= promised | kept
-        # nothing that was there has been run again
+        # no stored task has run again
         assert not kept & {line.removeprefix("run ") for line in Toy(log).ran()[lines_before:]}
     ran = Toy(log).ran()
     assert set(ran) == {f"run task-{i}" for i in range(n)}
-    assert len(ran) <= n + len(kills) * n_jobs  # a kill costs at most what was running
+    assert len(ran) <= n + len(kills) * n_jobs  # a kill costs at most the tasks running
     assert f"Sum of squares: {sum(i * i for i in range(n))}" in (results / "README.md").read_text()
 
 
 def run_until(kill_after, results, log, n, n_jobs):
-    """Run the toy in a process of its own, killed when so many tasks are told done: which ones, and how it ended."""
+    """Run the toy in its own process and kill it after `kill_after` tasks; return the tasks done and the exit code."""
     promised = set()
     arguments = [sys.executable, SCRIPT, results, log, str(n), "0.02", str(n_jobs)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:  # goes on after the kill with what was in the pipe by then
+        for line in process.stdout:  # continues after the kill with what is left in the pipe
             promised |= set(line.split()[1:])
             if len(promised) == kill_after:
                 process.kill()
@@ -202,7 +200,7 @@ def run_until(kill_after, results, log, n, n_jobs):
 
 
 def finished(results):
-    """Keys of the results on the disk, each of which must be whole."""
+    """Return the keys of the results on disk, after checking that each is whole."""
     files = (results / "tasks/toy").glob("*.json")
     records = [json.loads(file.read_text()) for file in files]
     assert all(len(record["result"]["padding"]) == 200_000 for record in records)

@@ -1,4 +1,4 @@
-"""How rows and images are dealt."""
+"""How rows and images are split."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from jointwise.experiments import splits
 from jointwise.experiments.splits import collage, kth_split, patches, pixels, stratified
 
 
-def test_rows_are_dealt_60_20_20_with_the_shares_kept():
+def test_rows_are_split_60_20_20_stratified_by_class():
     X = np.arange(200.0)[:, None]
     y = np.repeat([0, 1], [50, 150])
     split = stratified(X, y, seed=3)
@@ -41,19 +41,19 @@ def test_a_collage_shows_each_texture_where_the_truth_says():
 
 
 def toy_images():
-    """Nine images of each texture at two scales, grey levels that tell texture, scale and number."""
+    """Return nine images of each texture at two scales, with grey levels that encode texture, scale and number."""
     images, target, scales = [], [], []
     for texture in range(3):
         for scale in (1, 2):
             for number in range(9):
-                height = 200 if texture != 1 else 100 + number % 5  # some are of another size
+                height = 200 if texture != 1 else 100 + number % 5  # some have another size
                 images.append(np.full((height, 200), 80 * texture + 10 * scale + number, dtype=np.uint8))
                 target.append(texture)
                 scales.append(scale)
     return images, np.array(target), np.array(scales)
 
 
-def test_images_of_one_scale_are_dealt_whole_to_one_part():
+def test_each_image_of_one_scale_is_in_one_part():
     split = kth_split(*toy_images(), seed=1, quick=False)
     levels = [
         set(np.unique(np.round(part.X * 255).astype(int))) for part in (split.train, split.validation, split.test)

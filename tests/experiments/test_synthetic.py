@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
+from jointwise.exceptions import CovarianceError
 from jointwise.experiments import EXPERIMENTS, synthetic
 from jointwise.experiments.distances import CONTROL, CPD, DEFAULT, INDEPENDENCE, PAPER, Measurement
 from jointwise.experiments.runner import run
 from jointwise.experiments.synthetic import ESTIMATORS, LAWS, Trial, run_estimator, run_mixtures
 from jointwise.relatives import GaussianMixtureDensity
-from jointwise.relatives.gaussian_mixture import CovarianceError
 
 
 class Shifted:
-    """The truth, but for a log-density that is off by the number of rows it was fitted to."""
+    """The truth, with a log-density that is off by the number of rows fitted."""
 
     def __init__(self, law):
         self.law = law
@@ -90,7 +90,7 @@ def test_mixtures_end_after_three_numbers_without_gain(monkeypatch, series, trie
 
 @pytest.mark.parametrize("name", list(LAWS))
 def test_a_miniature_run_of_each_experiment(name, tmp_path, monkeypatch):
-    """From tasks to page, with one Gaussian in place of every method: what the numbers say is tested elsewhere."""
+    """From tasks to page, with one Gaussian in place of every method; other tests check the numbers."""
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(synthetic, "QUICK_SIZES", (200, 1_000))
     monkeypatch.setattr(synthetic, "PATIENCE", 1)

@@ -10,7 +10,7 @@ from tests.estimators.cases import make_classifier
 from jointwise.dictionary import Dictionary
 from jointwise.estimators import JUPAD
 from jointwise.experiments import conditional, samples, textures
-from jointwise.experiments.splits import TEXTURES, Rows, patches, stratified
+from jointwise.experiments.splits import TEXTURES, Labelled, patches, stratified
 from jointwise.relatives import IndependenceDensity
 
 
@@ -22,7 +22,7 @@ def rows(n=150, seed=0):
 
 
 def table(seed, *, quick):
-    """Rows of as many columns as a patch has pixels."""
+    """Return rows with as many columns as a patch has pixels."""
     X, y = rows()
     return stratified(np.column_stack([X, np.random.default_rng(1).normal(size=(len(X), 22))]), y, seed)
 
@@ -34,7 +34,7 @@ def texture(seed, *, quick):
     return replace(stratified(flat, np.repeat([0, 1, 2], 256), seed), images=images)
 
 
-def test_one_gaussian_fills_exactly_what_is_linear():
+def test_one_gaussian_fills_linear_columns_exactly():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     X = np.column_stack([X, X @ [1.0, 2.0] + 3])
@@ -47,7 +47,7 @@ def test_one_gaussian_fills_exactly_what_is_linear():
     np.testing.assert_array_equal(filled[:100, :2], X[:100, :2])
 
 
-def test_a_row_without_anything_known_gets_the_mean():
+def test_a_row_without_known_cells_gets_the_mean():
     X, _ = rows()
     np.testing.assert_allclose(conditional.gaussian_fill(X, np.full((1, 3), np.nan))[0], X.mean(axis=0))
 
@@ -63,14 +63,14 @@ def test_intervals_of_the_true_law_hold_their_probability():
     np.testing.assert_allclose(shares, conditional.SHARES, atol=0.11)
 
 
-def test_a_forest_knows_rows_from_elsewhere_and_not_rows_from_here():
-    here, there = Rows(*rows(seed=1)), Rows(*rows(seed=2))
+def test_a_forest_tells_shifted_rows_apart_but_not_rows_of_the_same_law():
+    here, there = Labelled(*rows(seed=1)), Labelled(*rows(seed=2))
     assert samples.told_apart(here, there, 0) < 0.62
-    assert samples.told_apart(here, Rows(there.X + np.array([0, 0, 3]), there.y), 0) > 0.9
+    assert samples.told_apart(here, Labelled(there.X + np.array([0, 0, 3]), there.y), 0) > 0.9
 
 
 def test_rows_drawn_by_class_keep_the_shares():
-    train = Rows(*rows())
+    train = Labelled(*rows())
     drawn = samples.draw_by_class(lambda seed: IndependenceDensity(random_state=seed), train, 0)
     np.testing.assert_array_equal(np.bincount(drawn.y), np.bincount(train.y))
     assert drawn.X.shape == train.X.shape
@@ -90,16 +90,16 @@ def test_patches_in_rows_have_lines_between():
 @pytest.mark.parametrize("module", [samples, conditional])
 def test_a_miniature_run(module, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    # small fits: what is tested is the way from rows to page
+    # small fits are enough to test the way from rows to page
     given = {f"x{n}": Dictionary.grid("gaussian", -3, 3, n=9, scale=1) for n in range(25)}
     small = {"n_components": 4, "beta": 2.0, "dictionaries": given, "learn_dictionary": False, "n_init": 1}
     monkeypatch.setattr(samples, "JointClassifier", partial(make_classifier, **small))
     monkeypatch.setattr(conditional, "JUPAD", partial(JUPAD, **small))
     monkeypatch.setattr(samples, "RandomForestClassifier", partial(samples.RandomForestClassifier, 5))
     monkeypatch.setattr(samples, "KEYS", {samples.REAL: "real", "JUPAD()": "jupad"})
-    monkeypatch.setattr(module, "QUICK_DATASETS", ("Banknote",))
+    monkeypatch.setattr(module, "QUICK_TABLES", ("Banknote",))
     monkeypatch.setattr(conditional, "MOST_CELLS", 10)
-    for name in module.QUICK_DATASETS:
+    for name in module.QUICK_TABLES:
         monkeypatch.setitem(module.SPLITS, name, table)
     monkeypatch.setitem(module.SPLITS, TEXTURES, texture)
     tasks = module.EXPERIMENT.tasks(quick=True)
@@ -112,7 +112,7 @@ def test_a_miniature_run(module, tmp_path, monkeypatch):
     assert len(set(keys)) == len(keys)
 
 
-def test_a_value_that_cannot_be_tells_nothing():
+def test_an_impossible_value_is_ignored():
     density = (
         JUPAD(2, random_state=0).fit({"a": [1, 2, 3] * 30, "b": [0.5, 1.5, 2.5] * 30, "c": ["u", "v"] * 45}).density_
     )

@@ -1,7 +1,7 @@
-"""An experiment whose tasks say that they ran; as a script, it runs until it is killed or done.
+"""An experiment whose tasks log that they ran; as a script, it runs until it is killed or done.
 
-`python toy.py FOLDER LOG N SLEEP JOBS` appends "run KEY" to LOG when a task starts; "done KEY" lines on stdout tell
-which results are on the disk.
+`python toy.py FOLDER LOG N SLEEP JOBS` appends "run KEY" to LOG when a task starts, and prints "done KEY" when its
+result is on disk.
 """
 
 import sys

@@ -25,7 +25,7 @@ def schema_of(sizes):
 
 
 def random_law(seed=0, sizes=(3, 3, 3, 3), rank=2):
-    """A joint of low rank, any triple of which tells its components apart."""
+    """Return a low-rank joint that any of its triples determines."""
     rng = np.random.default_rng(seed)
     factors = Factors(
         rng.dirichlet(np.full(rank, 5.0)), tuple(rng.dirichlet(np.ones(size), size=rank).T for size in sizes)
@@ -34,7 +34,7 @@ def random_law(seed=0, sizes=(3, 3, 3, 3), rank=2):
 
 
 def separable_law(seed=0, sizes=(3, 3, 3, 3), rank=2):
-    """The same with a state of the last variable for each component, which no other component takes."""
+    """Return the same joint, but each component has a state of the last variable that no other takes."""
     mixture = random_law(seed, sizes, rank).mixture
     last = np.vstack([0.5 * np.eye(rank), np.full((sizes[-1] - rank, rank), 0.5 / max(sizes[-1] - rank, 1))])
     last /= last.sum(axis=0)
@@ -43,7 +43,7 @@ def separable_law(seed=0, sizes=(3, 3, 3, 3), rank=2):
 
 
 def tensor(density):
-    """Mass of every cell, by its definition."""
+    """Return the mass of every cell, by its definition."""
     mixture = density.mixture
     total = 0.0
     for r, weight in enumerate(mixture.weights):

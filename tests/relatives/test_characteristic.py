@@ -1,12 +1,8 @@
-"""Characteristic tensors: against plain sums, laws of least squares, densities of mass one, wrong use."""
-
-from itertools import combinations, product
+"""CharacteristicDensity: its definition, a mass of one, gaps, samples, wrong use."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 from scipy.stats import kstest
 from sklearn.exceptions import ConvergenceWarning
@@ -15,41 +11,10 @@ from jointwise.datasets import gaussians
 from jointwise.exceptions import InputError, RankError
 from jointwise.metrics import mean_absolute_log_ratio
 from jointwise.relatives import CharacteristicDensity
-from jointwise.relatives.solvers.characteristic import (
-    CharacteristicALS,
-    CharacteristicProblem,
-    empirical_characteristic,
-    frequencies,
-    random_characteristic,
-)
-from jointwise.solvers import solve
-
-# ---- plain twins -------------------------------------------------------------------------------------------
-
-
-def plain_characteristic(points, k):
-    """The sum over rows, cell by cell."""
-    grid = range(-k, k + 1)
-    out = np.zeros((2 * k + 1,) * 3, dtype=complex)
-    for (i, a), (j, b), (l, c) in product(enumerate(grid), repeat=3):
-        out[i, j, l] = np.mean([np.exp(2j * np.pi * (a * x + b * y + c * z)) for x, y, z in points])
-    return out
-
-
-def plain_model(factors, triple):
-    phi = factors.factors[list(triple)]
-    total = np.zeros((phi.shape[1],) * 3, dtype=complex)
-    for r, weight in enumerate(factors.weights):
-        total += weight * np.multiply.outer(np.multiply.outer(phi[0, :, r], phi[1, :, r]), phi[2, :, r])
-    return total
-
-
-def plain_objective(problem, factors):
-    return sum(np.sum(np.abs(z - plain_model(factors, triple)) ** 2) for triple, z in problem.triples.items())
 
 
 def plain_logpdf(model, rows):
-    """The definition, point by point, component by component."""
+    """Return the log-density by its definition, point by point and component by component."""
     k = model.n_frequencies
     out = []
     for row in (rows - model.low_) / model.width_:
@@ -65,80 +30,6 @@ def plain_logpdf(model, rows):
     return np.array(out) - np.log(model.width_).sum()
 
 
-def case(seed, n_variables=4, k=2, rank=2, n=30):
-    rng = np.random.default_rng(seed)
-    points = rng.uniform(size=(n, n_variables))
-    triples = {t: empirical_characteristic(points[:, t], k) for t in combinations(range(n_variables), 3)}
-    return CharacteristicProblem(n_variables, triples), random_characteristic(n_variables, k, rank, rng)
-
-
-# ---- the solver --------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 12))
-@settings(max_examples=15)
-def test_characteristic_function_is_that_of_plain_sums(seed, k, n):
-    points = np.random.default_rng(seed).uniform(-1, 2, size=(n, 3))
-    assert empirical_characteristic(points, k) == pytest.approx(plain_characteristic(points, k), abs=1e-12)
-
-
-def test_blocks_of_rows_add_up(monkeypatch):
-    points = np.random.default_rng(0).uniform(size=(50, 3))
-    whole = empirical_characteristic(points, 3)
-    monkeypatch.setattr("jointwise.relatives.solvers.characteristic.BLOCK", 7)
-    assert empirical_characteristic(points, 3) == pytest.approx(whole, abs=1e-14)
-
-
-@given(st.integers(0, 10**6), st.integers(3, 5), st.integers(1, 3), st.integers(1, 4))
-@settings(max_examples=20)
-def test_laws_of_a_run(seed, n_variables, k, rank):
-    problem, start = case(seed, n_variables, k, rank)
-    solution = solve(CharacteristicALS(start, tol=0.0), problem, max_steps=8)
-    value = solution.value
-    assert solution.history[0] == pytest.approx(plain_objective(problem, start))
-    assert solution.history[-1] == pytest.approx(plain_objective(problem, value), abs=1e-8)
-    assert (np.diff(solution.history) <= 1e-8 * solution.history[:-1]).all()  # grams cost some digits
-    assert value.weights.sum() == pytest.approx(1)
-    assert (value.weights >= 0).all()
-    assert value.factors[:, k] == pytest.approx(1)
-    assert value.factors[:, ::-1].conj() == pytest.approx(value.factors)
-
-
-def test_step_is_the_least_squares_solution_of_the_whole_factor():
-    problem, start = case(0)
-    state = CharacteristicALS(start).init(problem)
-    after = CharacteristicALS(start).step(problem, state)
-    # the first factor moves while all others are at the start: plain least squares with an unfolded design
-    design, target = [], []
-    for (first, j, k), z in problem.triples.items():
-        if first == 0:
-            pairs = zip(start.factors[j].T, start.factors[k].T, strict=True)
-            design.append(np.stack([np.outer(u, v).ravel() / 2 for u, v in pairs]))
-            target.append(z.reshape(len(z), -1))
-    expected = np.linalg.lstsq(np.hstack(design).T, np.hstack(target).T, rcond=None)[0].T
-    expected[2] = 1  # frequency zero
-    assert after.factors[0] == pytest.approx(expected, abs=1e-8)
-
-
-def test_points_are_recovered_as_components():
-    points = np.array([[0.2, 0.5, 0.7], [0.6, 0.1, 0.3], [0.9, 0.8, 0.1]])
-    problem = CharacteristicProblem(3, {(0, 1, 2): empirical_characteristic(points[[0, 1, 1, 2]], 3)})
-    starts = [random_characteristic(3, 3, 3, np.random.default_rng(seed)) for seed in range(3)]
-    runs = [solve(CharacteristicALS(start, tol=1e-10), problem, max_steps=2000) for start in starts]
-    best = min(runs, key=lambda run: run.history[-1])
-    assert np.sort(best.value.weights) == pytest.approx([0.25, 0.25, 0.5], abs=1e-3)
-    heaviest = best.value.factors[:, :, np.argmax(best.value.weights)]
-    assert heaviest == pytest.approx(np.stack([frequencies(x, 3)[0] for x in points[1][:, None]]), abs=1e-2)
-
-
-def test_every_variable_must_be_in_a_triple():
-    with pytest.raises(InputError, match="must be in a triple"):
-        CharacteristicProblem(4, {(0, 1, 2): np.ones((3, 3, 3), dtype=complex)})
-
-
-# ---- the estimator -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("normalize", [True, False])
 def test_density_is_its_definition(normalize):
     X = gaussians(0).sample(300, rng=1)[:, :4]
@@ -149,7 +40,7 @@ def test_density_is_its_definition(normalize):
 
 
 def grid_mass(model, n_points=61):
-    """Integral over the box of three columns, by the trapezoidal rule."""
+    """Return the integral over the box of three columns, by the trapezoidal rule."""
     axes = [np.linspace(low, low + width, n_points) for low, width in zip(model.low_, model.width_, strict=True)]
     density = np.exp(model.score_samples(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)))
     density = density.reshape((n_points,) * 3)
@@ -172,7 +63,7 @@ def test_mass_is_one_with_division_and_above_one_as_published():
 def test_distance_to_the_truth_falls_with_rows():
     law = gaussians(0)
     Z = law.sample(1000, rng=3)
-    inside = (np.abs(Z) < 7).all(axis=1)  # away from the ends, outside of which there is no density
+    inside = (np.abs(Z) < 7).all(axis=1)  # away from the ends of the range: beyond them there is no density
     distances = [
         mean_absolute_log_ratio(
             CharacteristicDensity(random_state=0).fit(law.sample(n, rng=1)).score_samples, law.logpdf, Z[inside]
@@ -217,7 +108,7 @@ def test_constant_columns_do_not_break_it():
     assert np.isfinite(CharacteristicDensity(2, random_state=0).fit(X).score_samples(X)).all()
 
 
-def test_a_share_of_the_triples_will_do():
+def test_a_share_of_the_triples_is_enough():
     X = gaussians(0).sample(500, rng=1)
     assert np.isfinite(CharacteristicDensity(2, triples=0.5, random_state=0).fit(X).score(X))
 
@@ -235,8 +126,10 @@ def test_fewer_than_three_columns_are_refused():
         CharacteristicDensity().fit(np.zeros((10, 2)))
 
 
-def test_rank_beyond_the_frequencies_is_refused():
-    with pytest.raises(RankError, match="at most 9 components here: so many hold any triple at n_frequencies=1"):
+def test_too_many_components_for_the_frequencies_are_refused():
+    with pytest.raises(
+        RankError, match="at most 9 components here: that many fit any triple exactly at n_frequencies=1"
+    ):
         CharacteristicDensity(10, n_frequencies=1).fit(np.zeros((10, 3)))
 
 
@@ -257,6 +150,6 @@ def test_run_that_stops_early_warns():
     "parameters",
     [{"n_components": 0}, {"n_frequencies": 0}, {"padding": -0.1}, {"tol": -1.0}, {"triples": 0.0}, {"n_init": 0}],
 )
-def test_wrong_parameters_are_told(parameters):
+def test_wrong_parameters_are_refused(parameters):
     with pytest.raises(InputError, match=next(iter(parameters))):
         CharacteristicDensity(**parameters).fit(np.zeros((3, 3)))

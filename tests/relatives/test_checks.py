@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of the relatives that take any table of numbers, and the list of public names."""
+"""scikit-learn's checks of the relatives that take any table of numbers, and the list of public names."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -11,7 +11,7 @@ from jointwise.relatives import (
     KernelDensityEstimate,
 )
 
-# The discrete methods are not in the list: the checks feed fractions, which they refuse.
+# The discrete methods are left out: they refuse the fractions that the checks use.
 ESTIMATORS = [
     IndependenceDensity(),
     GaussianMixtureDensity(1),
@@ -19,7 +19,7 @@ ESTIMATORS = [
     CharacteristicDensity(2, n_frequencies=2, n_init=1),
     CPD3(2, n_init=1, tol=0.1),
 ]
-# These checks feed tables of two columns.
+# These checks use tables of two columns.
 TWO_COLUMNS = [
     "check_estimators_overwrite_params",
     "check_estimators_fit_returns_self",
@@ -32,7 +32,7 @@ TWO_COLUMNS = [
 
 def expected_failures(estimator):
     triples = isinstance(estimator, CharacteristicDensity | CPD3)
-    return dict.fromkeys(TWO_COLUMNS, "rests on triples, and the table has two columns") if triples else {}
+    return dict.fromkeys(TWO_COLUMNS, "needs triples, and the table has two columns") if triples else {}
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)

@@ -89,7 +89,7 @@ def test_draws_have_the_margins_of_the_data():
     np.testing.assert_array_equal(drawn, model.sample(3000, random_state=0))
 
 
-def test_only_a_law_is_sampled():
+def test_only_a_normalised_density_is_sampled():
     with pytest.raises(InputError, match="fit with normalize=True to sample"):
         fitted(gaussians(0), 200).sample(3)
 
@@ -130,8 +130,8 @@ def test_frames_and_states_come_back():
     assert np.isfinite(CPD3(2, tol=1e-3, random_state=0).fit(frame).score_samples(one)[0])
 
 
-def test_spikes_are_no_bins_of_their_own():
-    """A value that repeats is a matter of bins here: the base measure is plain."""
+def test_spikes_have_no_bins_of_their_own():
+    """A repeated value stays in its bin: the base measure has no atoms."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     X[:200, 0] = 0.0

@@ -6,12 +6,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from tests.relatives.cases import (
-    axes_of,
     error,
     exact_pairs,
     exact_triples,
     random_law,
-    schema_of,
     separable_law,
     tensor,
 )
@@ -81,7 +79,7 @@ def test_integers_keep_their_values(model):
     assert model.score_samples(np.array([[-5, -5, -5, 3]])) == -np.inf
 
 
-def test_how_a_run_ended_is_kept(model):
+def test_the_end_of_a_run_is_recorded(model):
     model.fit(separable_law().sample(300, rng=0))
     assert model.n_iter_ >= 1
     assert model.converged_
@@ -91,7 +89,7 @@ def test_how_a_run_ended_is_kept(model):
 # ---- exact marginals ---------------------------------------------------------------------------------------
 
 
-def test_exact_triples_give_the_joint_back():
+def test_exact_triples_recover_the_joint():
     law = random_law(1, sizes=(3, 4, 3, 3), rank=3)
     model = CoupledPMF(3, tol=1e-9, max_iter=1000, n_init=1, random_state=0)
     with pytest.warns(ConvergenceWarning):
@@ -103,7 +101,7 @@ def test_exact_triples_give_the_joint_back():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("options", [{"method": "spa"}, {"method": "opt", "floor": 1e-9, "tol": 1e-9}])
-def test_exact_pairs_of_a_separable_joint_give_it_back(options):
+def test_exact_pairs_recover_a_separable_joint(options):
     law = separable_law(1, sizes=(3, 4, 3, 4), rank=3)
     model = PairwisePMF(3, split=3, random_state=0, **options).fit_marginals(exact_pairs(law))
     assert error(model, law) < 1e-6
@@ -115,7 +113,7 @@ def test_the_best_of_several_splits_finds_the_separable_one():
     assert error(model, law) < 1e-6
 
 
-def test_fits_from_rows_and_from_their_marginals_are_one():
+def test_fits_from_rows_and_from_their_marginals_are_equal():
     X = separable_law().sample(500, rng=4)
     profile = Profile.of(X)
     schema = profile.schema()
@@ -151,9 +149,9 @@ def test_triples_need_three_columns_and_pairs_two():
         PairwisePMF(2).fit([[0], [1]])
 
 
-def test_ranks_that_cannot_be_held():
+def test_too_many_components_are_refused():
     X = separable_law().sample(100, rng=0)
-    with pytest.raises(RankError, match="CoupledPMF can hold at most 27 components here: so many hold any joint"):
+    with pytest.raises(RankError, match="CoupledPMF can hold at most 27 components here: that many hold any joint"):
         CoupledPMF(28).fit(X)
     with pytest.raises(RankError, match="PairwisePMF can hold at most 6 components here: the states of the smaller"):
         PairwisePMF(7).fit(X)
@@ -182,12 +180,12 @@ def test_parameters_out_of_range(estimator, sentence):
         estimator.fit(separable_law().sample(50, rng=0))
 
 
-def test_em_cannot_do_without_rows():
+def test_em_needs_rows():
     with pytest.raises(InputError, match='method="em" reads rows, so it cannot be fitted from pairs'):
         PairwisePMF(2, method="em").fit_marginals(exact_pairs(separable_law()))
 
 
-def test_columns_that_never_meet_are_named():
+def test_columns_never_seen_together_are_named():
     X = separable_law().sample(60, rng=0).astype(object)
     X[:30, 3] = None
     X[30:, 0] = None
@@ -198,7 +196,7 @@ def test_columns_that_never_meet_are_named():
         PairwisePMF(2).fit(X)
 
 
-def test_a_column_without_values_is_told():
+def test_a_column_without_values_is_refused():
     X = separable_law().sample(60, rng=0).astype(object)
     X[:, 2] = None
     with pytest.raises(InputError, match="'x2'"):
@@ -219,10 +217,6 @@ def test_bins_of_several_values_are_no_states():
         CoupledPMF(2, tol=0.1).fit_marginals(SubsetMarginals.of(X, schema, axes, [(0, 1, 2)]))
 
 
-def test_a_short_run_is_warned_of():
+def test_a_short_run_warns():
     with pytest.warns(ConvergenceWarning, match=r"CoupledADMM stopped at the limit of 1 steps .* Raise max_iter"):
         CoupledPMF(2, max_iter=1, random_state=0).fit(separable_law().sample(100, rng=0))
-
-
-def test_schema_and_axes_of_the_cases_agree():
-    assert len(schema_of((2, 3))) == len(axes_of((2, 3)))

@@ -1,4 +1,4 @@
-"""Independence, Gaussian mixtures and kernels: thin faces, compared with what is behind them."""
+"""Independence, Gaussian mixtures and kernels, compared with what they wrap."""
 
 import warnings
 
@@ -47,7 +47,7 @@ def test_independence_comes_close_to_a_normal_density():
     assert mean_absolute_log_ratio(model.score_samples, lambda z: norm(2, 3).logpdf(z).sum(axis=1), Z) < 0.08
 
 
-def test_independence_integrates_gaps_and_draws_the_frame_that_came():
+def test_independence_integrates_gaps_and_draws_the_frame_type_fitted():
     frame = pl.DataFrame({"x": [1.5, 2.5, None, 3.0] * 10, "job": ["cook", "nurse", "cook", None] * 10})
     model = IndependenceDensity(random_state=0).fit(frame)
     assert isinstance(model.sample(3, random_state=0), pl.DataFrame)
@@ -88,7 +88,7 @@ def test_hindsight_takes_the_candidate_closest_to_the_truth():
     assert mean_absolute_log_ratio(model.score_samples, law.logpdf, Z) < best + 0.05
 
 
-def test_truth_and_hindsight_belong_together():
+def test_truth_and_hindsight_are_given_together():
     law = gaussians(0)
     X = law.sample(20, rng=0)
     with pytest.raises(InputError, match="give both or neither"):
@@ -98,7 +98,7 @@ def test_truth_and_hindsight_belong_together():
 
 
 def test_search_ends_where_a_covariance_fails():
-    # rows on a line: beyond so many components some are left with one point only
+    # six different rows on a line: with many components, some have one point only
     X = np.repeat(np.arange(6.0), 5)[:, None] * np.ones(3)
     model = GaussianMixtureDensity("bic", candidates=(1, 2, 10, 31), reg_covar=0.0, random_state=0)
     with pytest.raises(InputError, match=r"covariance of the mixture of 1 Gaussians failed.*raise reg_covar"):
@@ -121,7 +121,7 @@ def test_mixture_that_stops_early_warns():
         GaussianMixtureDensity(5, max_iter=1, random_state=0).fit(two_clusters())
 
 
-def test_mixture_samples_are_repeatable_and_in_the_frame_that_came():
+def test_mixture_samples_are_repeatable_and_in_the_frame_type_fitted():
     frame = pd.DataFrame(two_clusters(), columns=["a", "b"])
     model = GaussianMixtureDensity(2, random_state=0).fit(frame)
     drawn = model.sample(2000, random_state=3)
@@ -144,7 +144,7 @@ def test_mixture_samples_are_repeatable_and_in_the_frame_that_came():
         ({"max_iter": 0}, "max_iter"),
     ],
 )
-def test_wrong_parameters_of_a_mixture_are_told(parameters, message):
+def test_wrong_parameters_of_a_mixture_are_refused(parameters, message):
     with pytest.raises(InputError, match=message):
         GaussianMixtureDensity(**parameters).fit(two_clusters(20))
 
@@ -169,7 +169,7 @@ def test_kernel_estimate_is_the_mean_of_its_kernels():
     assert model.score_samples(z[None]) == pytest.approx(np.log(np.mean(kernels)))
 
 
-def test_bandwidth_shrinks_where_there_is_more_to_see():
+def test_bandwidth_is_smaller_for_a_density_with_more_detail():
     rng = np.random.default_rng(0)
     smooth = rng.normal(size=(300, 1))
     comb = rng.integers(0, 8, size=(300, 1)) + 0.02 * rng.normal(size=(300, 1))
@@ -184,12 +184,12 @@ def test_kernel_samples_have_the_spread_of_the_rows():
 
 
 @pytest.mark.parametrize("parameters", [{"bandwidth": 0.0}, {"bandwidth": "scott"}, {"n_folds": 1}])
-def test_wrong_parameters_of_kernels_are_told(parameters):
+def test_wrong_parameters_of_kernels_are_refused(parameters):
     with pytest.raises(InputError, match=next(iter(parameters))):
         KernelDensityEstimate(**parameters).fit(two_clusters(20))
 
 
-def test_too_few_rows_for_the_folds_are_told():
+def test_too_few_rows_for_the_folds_are_refused():
     with pytest.raises(InputError, match="Lower n_folds or give a bandwidth"):
         KernelDensityEstimate().fit(two_clusters(3))
 
@@ -208,8 +208,8 @@ class TestNumbersOnly:
     def test_gaps_are_refused_in_fitting_and_in_scoring(self, model):
         X = two_clusters(30)
         X[3, 1] = np.nan
-        with pytest.raises(InputError, match=r"no way with missing values .*'x1'.*JUPAD"):
+        with pytest.raises(InputError, match=r"cannot use missing values .*'x1'.*JUPAD"):
             model.fit(X)
         model.fit(two_clusters(30))
-        with pytest.raises(InputError, match="no way with missing values"):
+        with pytest.raises(InputError, match="cannot use missing values"):
             model.score_samples(X)

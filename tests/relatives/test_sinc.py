@@ -36,13 +36,15 @@ def test_the_series_agrees_with_loops(n_terms):
     np.testing.assert_allclose(conditionals.series(x), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_a_smooth_density_comes_back():
+def test_a_smooth_density_is_recovered():
     x = np.linspace(-3, 3, 61)
-    np.testing.assert_allclose(bump(n_bins=25).values(x)[:, 0], norm.pdf(x), atol=4e-3)  # the ripple of the cut
+    np.testing.assert_allclose(
+        bump(n_bins=25).values(x)[:, 0], norm.pdf(x), atol=4e-3
+    )  # the ripple of the truncated series
 
 
-def test_the_cut_leaves_the_published_ripple():
-    """Where the density has ended, an amplitude of 1 / (2 * 384 * T)."""
+def test_the_truncated_series_has_the_published_ripple():
+    """Beyond the density its amplitude is 1 / (2 * 384 * T)."""
     conditionals = bump()
     flat = conditionals.series(np.linspace(6, 12, 2000))[:, 0]
     assert np.abs(flat).max() == pytest.approx(1 / (2 * 384 * conditionals.width), rel=0.1)
@@ -72,7 +74,7 @@ def test_the_normalised_density_integrates_to_one():
 
 
 def test_draws_follow_the_normalised_density():
-    conditionals = bump(normalize=True, floor=0.01)  # a floor that gives the tails some weight
+    conditionals = bump(normalize=True, floor=0.01)  # this floor gives the tails some weight
     x = conditionals.sample(np.full(4000, 1), np.random.default_rng(0))
     grid = np.concatenate([np.linspace(-60, -5, 4000), np.linspace(-5, 5, 4000), np.linspace(5, 60, 4000)])
     density = conditionals.values(grid)[:, 1]

@@ -1,9 +1,9 @@
 """Laws to draw data from, and published data sets, for experiments, tests and examples.
 
-`laplacians`, `gaussians`, `laplacians_gaussians` and `hybrid` are random laws. `load_banknote`, `load_wifi`,
-`load_raisin`, `load_seeds` and `load_kth_tips` are the data sets of the paper. `fetch_adult` and `fetch_penguins` are
-mixed tables: numbers, text and gaps. All of these read files on disk, which are downloaded from their official address
-if they are not there.
+`laplacians`, `gaussians`, `laplacians_gaussians` and `hybrid` draw random laws. `load_banknote`, `load_wifi`,
+`load_raisin`, `load_seeds` and `load_kth_tips` load the data sets of the paper, and `fetch_adult` and `fetch_penguins`
+two mixed tables with numbers, text and gaps. They read files on disk; missing files are downloaded from their official
+address.
 """
 
 from jointwise.datasets.mixed import fetch_adult, fetch_penguins

@@ -1,7 +1,6 @@
 """Files of published data sets: found on disk or downloaded from their official address, and always checked.
 
-Nothing is read before its sha256 agrees with the published one, and nothing from an archive is written except under
-the names that were asked for.
+A file is used only if its sha256 is the published one, and only the wanted files of an archive are written.
 """
 
 from __future__ import annotations
@@ -22,29 +21,30 @@ from typing import IO, Any
 from jointwise._files import replacing
 from jointwise.exceptions import DatasetError, MissingDependencyError
 
-# Names the folder of files already on disk; without it, a folder in the user's home.
+Home = str | os.PathLike[str] | None
+# Environment variable with the data folder, and the folder without it.
 VARIABLE = "JOINTWISE_DATA"
 HOME = "~/jointwise_data"
-# One file is read up to here: the largest of all has 3,974,305 bytes.
+# Most bytes read of one file; the largest file has 3,974,305.
 MOST_BYTES_OF_A_FILE = 2**22
-# The archive with the most members has 821.
+# Most members of an archive; the largest has 821.
 MOST_MEMBERS = 10_000
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the files of one data set come from, and how to know them.
+    """Where the files of one data set come from, and their hashes.
 
     Parameters
     ----------
     folder : str
-        Folder below the data folder.
+        Subfolder of the data folder.
     url : str
-        Official address of the archive (zip or tar) that holds the files, or of the one file itself.
+        Official address of the archive (zip or tar) with the files, or of the only file itself.
     hashes : mapping of str to str
-        Name of each file, as a path below ``folder`` and at the end of its path in the archive, and its sha256.
+        The sha256 of each file by name: its path in ``folder``, and the end of its path in the archive.
     most_bytes : int
-        The most that is downloaded.
+        Most bytes to download.
     """
 
     folder: str
@@ -53,13 +53,13 @@ class Source:
     most_bytes: int = 2**22
 
 
-def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Folder of the data files: the argument, else the variable JOINTWISE_DATA, else ``~/jointwise_data``."""
+def data_folder(data_home: Home = None) -> Path:
+    """Return the data folder: the argument, else the variable JOINTWISE_DATA, else ``~/jointwise_data``."""
     return Path(data_home or os.environ.get(VARIABLE) or HOME).expanduser()
 
 
-def read_files(source: Source, data_home: str | os.PathLike[str] | None = None) -> dict[str, bytes]:
-    """Contents of the files by name, from the disk or else from the official address, which leaves them on disk."""
+def read_files(source: Source, data_home: Home = None) -> dict[str, bytes]:
+    """Return the contents of the files by name; download them to disk first if one is missing."""
     folder = data_folder(data_home) / source.folder
     missing = [name for name in source.hashes if not (folder / name).is_file()]
     if missing:
@@ -68,7 +68,7 @@ def read_files(source: Source, data_home: str | os.PathLike[str] | None = None) 
 
 
 def optional(package: str, purpose: str, extra: str) -> Any:
-    """Import an optional package, or say what it is for and how to get it."""
+    """Import an optional package, or say what it is for and how to install it."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -83,8 +83,7 @@ def _checked(path: Path, sha256: str) -> bytes:
         raise DatasetError(f"The file {path} cannot be read: {error.strerror}.") from error
     if hashlib.sha256(contents).hexdigest() != sha256:
         raise DatasetError(
-            f"The file {path} is not the published one: its sha256 differs from {sha256}. Remove it to download it "
-            "again."
+            f"The file {path} is not the published one: its sha256 is not {sha256}. Remove it to download it again."
         )
     return contents
 
@@ -93,7 +92,7 @@ def _checked(path: Path, sha256: str) -> bytes:
 
 
 def _download(source: Source, folder: Path, wanted: str) -> None:
-    """Download the archive and leave its files in ``folder``; ``wanted`` is one of those that are not there."""
+    """Download the archive and write its files into ``folder``; ``wanted`` is one of the missing files."""
     by_hand = f"or get {source.url} yourself and put {wanted!r} into {folder}."
     pooch = optional(
         "pooch", f"The file {wanted!r} is not in {folder}, and downloading needs the package pooch, {by_hand}", "data"
@@ -103,28 +102,28 @@ def _download(source: Source, folder: Path, wanted: str) -> None:
         pooch.HTTPDownloader()(source.url, archive, None)
     except DatasetError:
         raise
-    except OSError as error:  # every error of a connection is one
-        response = getattr(error, "response", None)  # where the server has answered
+    except OSError as error:  # includes every connection error
+        response = getattr(error, "response", None)  # only if the server has answered
         reason = type(error).__name__ if response is None else f"status {response.status_code}"
         raise DatasetError(
             f"The file {wanted!r} is not in {folder}, and {source.url} could not be downloaded ({reason}). Connect to "
-            f"the network, {by_hand} {VARIABLE} names another data folder."
+            f"the network, {by_hand} The variable {VARIABLE} sets another data folder."
         ) from error
     found = _members(source, archive)
     for name, sha256 in source.hashes.items():
         if name not in found:
-            raise DatasetError(f"The archive {source.url} has no file {name!r}; it is not the published one.")
+            raise DatasetError(f"The archive {source.url} has no file {name!r}, so it is not the published one.")
         if hashlib.sha256(found[name]).hexdigest() != sha256:
             raise DatasetError(
-                f"The file {name!r} of {source.url} is not the published one: its sha256 differs from {sha256}. "
-                "Nothing was kept."
+                f"The file {name!r} of {source.url} is not the published one: its sha256 is not {sha256}. Nothing was "
+                "kept."
             )
     for name, contents in found.items():
         _write(folder / name, contents)
 
 
 class _Bounded(io.BytesIO):
-    """A file in memory that refuses to grow beyond a bound."""
+    """A file in memory with a largest size."""
 
     def __init__(self, most_bytes: int) -> None:
         super().__init__()
@@ -132,14 +131,14 @@ class _Bounded(io.BytesIO):
 
     def write(self, data: Any, /) -> int:
         if self.tell() + len(data) > self.most_bytes:
-            raise DatasetError(f"A download was stopped at {self.most_bytes} bytes: the published one is smaller.")
+            raise DatasetError(f"A download was stopped at {self.most_bytes} bytes; the published file is smaller.")
         return super().write(data)
 
 
 def _members(source: Source, archive: IO[bytes]) -> dict[str, bytes]:
-    """Contents of the members whose path ends with a wanted name; the archive may hold one more within.
+    """Return the contents of the members whose path ends with a wanted name, also in an archive within the archive.
 
-    An address that ends with a wanted name is that of the file itself, which is then the only member.
+    If the address ends with a wanted name, the download is that file itself.
     """
     last = source.url.rpartition("/")[2]
     if last in source.hashes:
@@ -148,15 +147,15 @@ def _members(source: Source, archive: IO[bytes]) -> dict[str, bytes]:
     try:
         return dict(_walk(archive, source.hashes, nested=False))
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise DatasetError(f"What {source.url} gave is not a readable zip or tar archive: {error}") from error
+        raise DatasetError(f"The download of {source.url} is not a readable zip or tar archive: {error}") from error
 
 
 def _walk(archive: IO[bytes], wanted: Collection[str], *, nested: bool) -> Iterator[tuple[str, bytes]]:
-    """Name and contents of the wanted files of an archive, and of zip archives in it, one level deep."""
+    """Yield name and contents of the wanted files of an archive, and of zip archives in it, one level deep."""
     for path, open_member in _entries(archive):
         parts = PurePosixPath(path).parts
         if "\\" in path or path.startswith("/") or ".." in parts:
-            raise DatasetError(f"An archive was refused: its member {path!r} points out of its folder.")
+            raise DatasetError(f"An archive was refused: its member {path!r} points outside its folder.")
         name = next((name for name in _endings(parts) if name in wanted), None)
         if name is not None:
             yield name, _contents(path, open_member)
@@ -177,7 +176,7 @@ def _contents(path: str, open_member: Callable[[], IO[bytes]]) -> bytes:
 
 
 def _entries(archive: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
-    """Path of every regular file of a zip or tar archive, and how to open it."""
+    """Yield the path of every regular file of a zip or tar archive, and a function that opens it."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
             entries = [entry for entry in opened.infolist() if not entry.is_dir()]
@@ -205,13 +204,13 @@ def _check_number(n_members: int) -> None:
 
 
 def _write(path: Path, contents: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
             file.write(contents)
     except OSError as error:
         raise DatasetError(
-            f"The file {path} cannot be written: {error.strerror}. Name a folder of your own by `data_home` or by the "
+            f"The file {path} cannot be written: {error.strerror}. Give another folder by `data_home` or by the "
             f"variable {VARIABLE}."
         ) from error

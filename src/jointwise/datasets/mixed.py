@@ -1,4 +1,4 @@
-"""Two mixed tables, with numbers, text and gaps: Adult, large, and the penguins of Palmer station, small."""
+"""Two mixed tables with numbers, text and gaps: Adult (large) and the Palmer penguins (small)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.utils import Bunch
 
 from jointwise._checks import check_choice
 from jointwise._typing import AnyArray
-from jointwise.datasets._files import Source, read_files
-from jointwise.datasets.uci import UCI, Home
+from jointwise.datasets._files import Home, Source, read_files
+from jointwise.datasets.uci import UCI, check_shape
 from jointwise.exceptions import DatasetError
 
 
@@ -24,19 +24,19 @@ class MixedTable:
     ----------
     source : Source
         Its files.
-    columns : mapping of the name of each column, in the order of the file, to the type of its cells
+    columns : mapping of each column's name, in the order of the file, to the type of its cells
     target : str
         The column that is the class.
     classes : tuple of str
-        The values of that column, in the order of their codes.
-    n_rows : mapping of the name of each file to the number of its rows
+        Its values, in the order of their codes.
+    n_rows : mapping of each file's name to its number of rows
     description : str
     gap : str
-        How the file writes a gap.
+        How the file marks a gap.
     end : str
-        What may follow the last cell of a row.
+        Text that may follow the last cell of a row.
     header : int
-        Lines before the rows; a line that begins with a bar is a comment and does not count.
+        Number of lines before the rows; comments, which begin with a bar, do not count.
     """
 
     source: Source
@@ -102,20 +102,20 @@ def fetch_adult(*, subset: str = "all", return_X_y: bool = False, data_home: Hom
     Parameters
     ----------
     subset : {"all", "train", "test"}
-        The 32,561 published training rows, the 16,281 published test rows, or the one after the other.
+        The 32,561 published training rows, the 16,281 published test rows, or both in this order.
     return_X_y : bool
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
     data_home : path, optional
-        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. A file that is
-        not there is downloaded into it.
+        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. A missing file is
+        downloaded into it.
 
     Returns
     -------
     Bunch
-        With ``table`` (all columns by name, the class among them), ``data`` (the columns without the class),
-        ``target`` (codes of the classes), ``feature_names``, ``target_names`` and ``DESCR``. A column is an array of
-        shape (n_rows,): integers or floats, or objects where it holds text. A gap is None in text and NaN in
-        numbers, and integers with gaps are floats.
+        With ``table`` (all columns by name, with the class), ``data`` (the columns without the class), ``target``
+        (class codes), ``feature_names``, ``target_names`` and ``DESCR``. A column is an array of shape (n_rows,) of
+        integers, floats, or objects if it holds text. A gap is None in text and NaN in numbers; integers with gaps are
+        floats.
     """
     check_choice("subset", subset, ADULT_SUBSETS)
     return _fetch(ADULT, ADULT_SUBSETS[subset], return_X_y=return_X_y, data_home=data_home)
@@ -147,7 +147,7 @@ def _fetch(table: MixedTable, names: Sequence[str], *, return_X_y: bool, data_ho
 
 
 def parse(table: MixedTable, files: Mapping[str, bytes]) -> dict[str, AnyArray]:
-    """Columns of the rows in some files, one file after the other, all of the expected number and width."""
+    """Return the columns of some files, one file after the other, after checking their shape and cells."""
     rows = [row for name, contents in files.items() for row in _rows(table, name, contents)]
     try:
         columns = {
@@ -155,9 +155,7 @@ def parse(table: MixedTable, files: Mapping[str, bytes]) -> dict[str, AnyArray]:
             for (name, number), cells in zip(table.columns.items(), zip(*rows, strict=True), strict=True)
         }
     except ValueError as error:
-        raise DatasetError(
-            f"The files {', '.join(files)} have a cell that is not what its column holds: {error}."
-        ) from error
+        raise DatasetError(f"The files {', '.join(files)} have a cell of the wrong type: {error}.") from error
     strange = set(columns[table.target].tolist()) - set(table.classes)
     if strange:
         raise DatasetError(f"The files {', '.join(files)} have a class that is unknown: {strange}.")
@@ -165,20 +163,15 @@ def parse(table: MixedTable, files: Mapping[str, bytes]) -> dict[str, AnyArray]:
 
 
 def _rows(table: MixedTable, name: str, contents: bytes) -> list[list[str]]:
-    """Cells of the rows of one file; empty lines and comments are left out."""
+    """Return the cells of the rows of one file, without empty lines and comments."""
     lines = [line for line in contents.decode("ascii", "replace").splitlines() if line.strip() and line[0] != "|"]
     rows = [[cell.strip() for cell in line.removesuffix(table.end).split(",")] for line in lines[table.header :]]
-    width = len(table.columns)
-    if len(rows) != table.n_rows[name] or any(len(row) != width for row in rows):
-        raise DatasetError(
-            f"The file {name!r} must have {table.n_rows[name]} rows of {width} cells; it has {len(rows)} of "
-            f"{sorted({len(row) for row in rows})}."
-        )
+    check_shape(name, rows, table.n_rows[name], len(table.columns))
     return rows
 
 
 def _column(cells: Sequence[str], number: type[int | float | str], gap: str) -> AnyArray:
-    """Cells of one column as an array: text as objects, numbers with gaps as floats."""
+    """Return the cells of one column as an array: text as objects, numbers with gaps as floats."""
     if number is str:
         return np.array([None if cell == gap else cell for cell in cells], dtype=object)
     if gap in cells:

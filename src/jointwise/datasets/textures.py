@@ -1,4 +1,4 @@
-"""Three textures of the KTH-TIPS database, on which the paper classifies patches."""
+"""Three textures of the KTH-TIPS database, whose patches the paper classifies."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from jointwise._typing import AnyArray
-from jointwise.datasets._files import Source, optional, read_files
-from jointwise.datasets.uci import Home
+from jointwise.datasets._files import Home, Source, optional, read_files
 from jointwise.exceptions import DatasetError
 
 CLASSES = ("orange_peel", "brown_bread", "linen")
+CLASS_NAMES = tuple(name.replace("_", " ") for name in CLASSES)
 # The images are nominally 200 x 200; those of the far scales are up to 253 wide.
 MOST_PIXELS = 512
 DESCRIPTION = (
@@ -27,7 +27,7 @@ DESCRIPTION = (
 
 
 def kth_tips_source() -> Source:
-    """Address of the archive, and the sha256 of each of the 243 images."""
+    """Return the address of the archive, and the sha256 of each of the 243 images."""
     lines = files("jointwise.datasets").joinpath("kth_tips.sha256").read_text(encoding="ascii").splitlines()
     hashes = {name: sha256 for sha256, name in (line.split() for line in lines)}
     url = "https://www.csc.kth.se/cvap/databases/kth-tips/kth_tips_grey_200x200.tar"
@@ -40,10 +40,10 @@ def load_kth_tips(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     Parameters
     ----------
     return_X_y : bool
-        Return ``(images, target)`` alone.
+        Return only ``(images, target)``.
     data_home : path, optional
-        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. Images that are
-        not there are downloaded into it.
+        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. Missing images are
+        downloaded into it.
 
     Returns
     -------
@@ -60,22 +60,22 @@ def load_kth_tips(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     return Bunch(
         images=images,
         target=target,
-        target_names=np.array([name.replace("_", " ") for name in CLASSES]),
+        target_names=np.array(CLASS_NAMES),
         scales=np.array([_scale(name) for name in names]),
         DESCR=DESCRIPTION,
     )
 
 
 def read_image(name: str, contents: bytes) -> AnyArray:
-    """Grey levels of an image; shape (height, width), bytes."""
+    """Return the grey levels of an image as bytes; shape (height, width)."""
     pillow = optional("PIL.Image", "Reading the images of KTH-TIPS needs the package Pillow.", "plot")
     try:
         with pillow.open(io.BytesIO(contents)) as image:
             mode, size = image.mode, image.size
             if mode == "L" and max(size) <= MOST_PIXELS:
                 return np.array(image)
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:  # what Pillow makes of damage
-        raise DatasetError(f"The file {name!r} is not an image that can be read: {error}.") from error
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:  # what Pillow raises for a damaged file
+        raise DatasetError(f"The file {name!r} is not a readable image: {error}.") from error
     raise DatasetError(
         f"The image {name!r} must be grey and no larger than {MOST_PIXELS} pixels a side; it has mode {mode!r} and "
         f"size {size}."

@@ -1,8 +1,7 @@
-"""Four tables of the UCI repository, on which the paper classifies."""
+"""Four tables of the UCI repository that the paper classifies."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,33 +10,31 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from jointwise._typing import AnyArray
-from jointwise.datasets._files import Source, read_files
+from jointwise.datasets._files import Home, Source, read_files
 from jointwise.exceptions import DatasetError
 
 UCI = "https://archive.ics.uci.edu/static/public"
 
-Home = str | os.PathLike[str] | None
-
 
 @dataclass(frozen=True)
-class Table:
+class NumericTable:
     """A table of numbers whose last column is the class.
 
     Parameters
     ----------
     source : Source
-        Its one file.
+        Its file.
     features : tuple of str
         Names of the columns before the class.
-    classes : mapping of the class as written in the file to its name
+    classes : dict of each class as written in the file to its name
     n_rows : int
     description : str
     separator : str or None
-        Between the cells; None is any white space.
+        Separator of the cells; None is any white space.
     header_end : str or None
-        The line after which the rows begin, in small letters; None if there is no header.
+        The line before the first row, in lower case; None if there is no header.
     number : type
-        What every cell but the class is.
+        Type of every cell but the class.
     """
 
     source: Source
@@ -50,7 +47,7 @@ class Table:
     number: type[int | float] = float
 
 
-BANKNOTE = Table(
+BANKNOTE = NumericTable(
     Source(
         "banknote",
         f"{UCI}/267/banknote+authentication.zip",
@@ -65,7 +62,7 @@ BANKNOTE = Table(
     "Machine Learning Repository, https://doi.org/10.24432/C55P57, CC BY 4.0.",
     separator=",",
 )
-WIFI = Table(
+WIFI = NumericTable(
     Source(
         "wifi_localization",
         f"{UCI}/422/wireless+indoor+localization.zip",
@@ -78,7 +75,7 @@ WIFI = Table(
     "Machine Learning Repository, https://doi.org/10.24432/C51880, CC BY 4.0.",
     number=int,
 )
-RAISIN = Table(
+RAISIN = NumericTable(
     Source(
         "raisin",
         f"{UCI}/850/raisin.zip",
@@ -92,7 +89,7 @@ RAISIN = Table(
     separator=",",
     header_end="@data",
 )
-SEEDS = Table(
+SEEDS = NumericTable(
     Source(
         "seeds",
         f"{UCI}/236/seeds.zip",
@@ -112,16 +109,15 @@ def load_banknote(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     Parameters
     ----------
     return_X_y : bool
-        Return ``(data, target)`` alone.
+        Return only ``(data, target)``.
     data_home : path, optional
-        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. A file that is
-        not there is downloaded into it.
+        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. A missing file is
+        downloaded into it.
 
     Returns
     -------
     Bunch
-        With ``data`` (n_rows, n_features), ``target`` (codes of the classes), ``feature_names``, ``target_names`` and
-        ``DESCR``.
+        With ``data`` (n_rows, n_features), ``target`` (class codes), ``feature_names``, ``target_names`` and ``DESCR``.
     """
     return _load(BANKNOTE, return_X_y=return_X_y, data_home=data_home)
 
@@ -141,7 +137,7 @@ def load_seeds(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     return _load(SEEDS, return_X_y=return_X_y, data_home=data_home)
 
 
-def _load(table: Table, *, return_X_y: bool, data_home: Home) -> Any:
+def _load(table: NumericTable, *, return_X_y: bool, data_home: Home) -> Any:
     ((name, contents),) = read_files(table.source, data_home).items()
     data, target = parse(table, name, contents)
     if return_X_y:
@@ -155,30 +151,34 @@ def _load(table: Table, *, return_X_y: bool, data_home: Home) -> Any:
     )
 
 
-def parse(table: Table, name: str, contents: bytes) -> tuple[AnyArray, AnyArray]:
-    """Numbers and class codes of the rows in a file, all of the expected number and width."""
-    # the comments of one file are in no encoding in particular; rows are plain
+def parse(table: NumericTable, name: str, contents: bytes) -> tuple[AnyArray, AnyArray]:
+    """Return numbers and class codes of the rows of a file, after checking their number and width."""
+    # the comments of one file have no known encoding; rows are ASCII
     lines = [line for line in contents.decode("ascii", "replace").splitlines() if line.strip()]
     if table.header_end is not None:
         lines = lines[_header_length(table.header_end, name, lines) :]
     rows = [line.split(table.separator) for line in lines]
-    width = len(table.features) + 1
-    if len(rows) != table.n_rows or any(len(row) != width for row in rows):
-        raise DatasetError(
-            f"The file {name!r} must have {table.n_rows} rows of {width} cells; it has {len(rows)} of "
-            f"{sorted({len(row) for row in rows})}."
-        )
+    check_shape(name, rows, table.n_rows, len(table.features) + 1)
     codes = list(table.classes)
     try:
         data = np.array([[table.number(cell) for cell in row[:-1]] for row in rows])
         target = np.array([codes.index(row[-1].strip()) for row in rows])
     except ValueError as error:
-        raise DatasetError(f"The file {name!r} has a cell that is not what its column holds: {error}.") from error
+        raise DatasetError(f"The file {name!r} has a cell of the wrong type: {error}.") from error
     return data, target
+
+
+def check_shape(name: str, rows: Sequence[Sequence[str]], n_rows: int, width: int) -> None:
+    """Refuse a file without exactly this many rows of this many cells."""
+    if len(rows) != n_rows or any(len(row) != width for row in rows):
+        raise DatasetError(
+            f"The file {name!r} must have {n_rows} rows of {width} cells; it has {len(rows)} of "
+            f"{sorted({len(row) for row in rows})}."
+        )
 
 
 def _header_length(header_end: str, name: str, lines: Sequence[str]) -> int:
     for number, line in enumerate(lines, 1):
         if line.strip().lower() == header_end:
             return number
-    raise DatasetError(f"The file {name!r} has no line {header_end!r}, after which its rows would begin.")
+    raise DatasetError(f"The file {name!r} has no line {header_end!r}, which must come before its rows.")

@@ -1,7 +1,7 @@
-"""The paper's experiments, to be run again by one call or one command: :func:`reproduce`.
+"""The paper's experiments, run by one call or one command: :func:`reproduce`.
 
-An :class:`Experiment` lists :class:`Task` objects and tells their results; :data:`EXPERIMENTS` holds all of them by
-name. Results are kept task by task, so a run that was killed goes on where it ended.
+An :class:`Experiment` lists :class:`Task` objects and reports their results; :data:`EXPERIMENTS` holds all experiments
+by name. Results are stored task by task, so a run that was killed continues where it stopped.
 """
 
 from jointwise.experiments.base import Experiment, Task

@@ -1,4 +1,4 @@
-"""What an experiment is: tasks that are run one by one, and a report made of their results."""
+"""What an experiment is: tasks that run one by one, and a report of their results."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """One piece of an experiment, done in one go and then kept.
+    """One piece of an experiment, run in one go and then stored.
 
     Parameters
     ----------
     key : str
-        Name within the experiment; letters, digits, ``.``, ``_``, ``-`` and ``+``, since it names a file.
+        Name within the experiment, and of its file: letters, digits, ``.``, ``_``, ``-`` and ``+``.
     run : callable
-        Computes the result: a dict that JSON can hold.
+        Computes the result, a dict that JSON can hold.
     settings : mapping
-        All that the result depends on: sizes, seeds, options, and a version to raise when the code of the task itself
-        changes. A stored result of other settings is not used again. JSON must be able to hold it.
+        Everything the result depends on: sizes, seeds, options, and a version to raise when the task's own code
+        changes. A stored result is used again only for the same settings. JSON must be able to hold them.
 
     Examples
     --------
@@ -37,12 +37,12 @@ class Task:
 
 
 class Experiment(ABC):
-    """A table or figure of the results page: what to compute, and how to tell it.
+    """A table or figure of the results page: what to compute, and how to report it.
 
     Attributes
     ----------
     name : str
-        On the command line, and the folder of its results.
+        Name on the command line, and of the folder of its results.
     title : str
         Heading of its section.
     """
@@ -52,15 +52,15 @@ class Experiment(ABC):
 
     @abstractmethod
     def tasks(self, *, quick: bool) -> list[Task]:
-        """Tasks in the order they are run; fewer or smaller ones if `quick`."""
+        """Return the tasks in the order they run; fewer or smaller ones if `quick`."""
 
     @abstractmethod
     def report(self, results: Mapping[str, Result], folder: Path) -> str:
-        """Markdown below the heading; figures are written into `folder` under names that start with the experiment's.
+        """Return the Markdown below the heading, and write figures into `folder`; their names start with `name`.
 
         Parameters
         ----------
         results : mapping of task keys to results, in the order of the tasks
         folder : Path
-            Where the page is; figures are linked by their bare names.
+            Folder of the page; figures are linked by their bare names.
         """

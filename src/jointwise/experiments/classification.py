@@ -1,4 +1,4 @@
-"""Section IV-B, figure 2: classes of real rows, by the joint density of features and class and by its rivals."""
+"""Section IV-B, figure 2: classification of real data, by the joint density of features and class and by its rivals."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ from jointwise.experiments.classifiers import (
     chosen_on_validation,
 )
 from jointwise.experiments.distances import CPD, DEFAULT, PAPER
-from jointwise.experiments.page import markdown_table
+from jointwise.experiments.page import markdown_table, save_figure, standard_error
 from jointwise.experiments.splits import SHOWN_TEXTURES, SPLITS, TEXTURES, collage
 from jointwise.experiments.textures import draw_collage
 
 N_SEEDS = 10
 QUICK_N_SEEDS = 2
-# To raise when a method, a split or the way of measuring changes here.
+# Raise this when a method, a split or a measure changes here.
 VERSION = 2
-# Accuracy that JUPAD by default is expected to have where the classes can be told apart by nearly anything.
+# Accuracy expected of JUPAD() on a data set that nearly any classifier gets right.
 EASY, EASY_ACCURACY = "Banknote", 0.99
 RIVALS = (CPD, GMM_FULL, GMM_DIAG)
 ON_COLLAGE = (DEFAULT, PAPER, GIVEN, CPD, GMM_FULL, GMM_DIAG)
-# Fewer splits give no standard error to judge by.
+# With fewer splits the standard error is not reliable.
 FEWEST_TO_JUDGE = 3
 
 INTRO = f"""\
-Features and class are one joint density, and a row gets the class of largest probability given its features. Rows are
-dealt 60/20/20 into a part to learn from, a part to choose sizes on and a part to test on, with the shares of the
-classes kept. Of KTH-TIPS, two images of each texture are learned from, one is chosen on and two are tested on, all of
-the same scale, which is another one for each seed; they are cut into 5 x 5 patches side by side (26 variables with the
-class), and pixels left over at the edges of images that are not 200 x 200 are dropped.
+The joint density of features and class is fitted, and a row gets the most probable class given its features. Rows are
+split 60/20/20 into training, validation (to choose sizes) and test rows, stratified by class. For KTH-TIPS, each
+texture has two training images, one validation image and two test images, all of the same scale, which differs between
+seeds. Images are cut into 5 x 5 patches side by side (26 variables with the class); pixels left over at the edges of
+images that are not 200 x 200 are dropped.
 
-`{DEFAULT}` is `JointClassifier()` as it comes, with nothing chosen on the validation part. By default it asks a second
-joint density too, of the columns standardised within classes; `{ALONE}` is a control that does not: the
-difference is what linear correlation within classes costs a mixture of products. JUPAD as in the paper has F chosen on
-the validation part, once with the automatic dictionary and once with the paper's own for the three data sets whose
+`{DEFAULT}` is `JointClassifier()` with its defaults; nothing is chosen on the validation rows. It also uses a second
+joint density, of the columns standardised within classes. `{ALONE}` is a control without it: the difference is the cost
+of linear correlation within classes for a mixture of products. JUPAD as in the paper has F chosen on the
+validation rows, once with the automatic dictionary and once with the paper's own, for the three data sets whose
 dictionary it prints (where it prints that of one feature, the others get the same recipe on their range). CPD-3 and the
-Gaussian mixtures are fitted to each class, on standardised columns, with F or the number of clusters chosen on the
-validation part, growing until a covariance fails; CPD-3 takes the classes for equally frequent, as published, and has
-one random start, and on textures {100 * TEXTURE_TRIPLES:g} in 100 of the triples. The last three are scikit-learn's as
-they come: they give no joint density and are there as landmarks."""
+Gaussian mixtures are fitted to each class, on standardised columns; F or the number of clusters is chosen on the
+validation rows and grows until a covariance fails. CPD-3 assumes equally frequent classes, as published, has one random
+start, and on textures uses {TEXTURE_TRIPLES:.0%} of the triples. The last three are scikit-learn classifiers with their
+defaults; they give no joint density and are shown for reference."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class Score:
     ----------
     dataset, method : str
     seed : int
-        Of the split.
+        Seed of the split.
     accuracy : float
-        Share of the test rows whose class is right.
+        Share of the test rows classified correctly.
     size : int
-        Chosen on the validation part; 0 where there is nothing to choose.
+        Size chosen on the validation rows; 0 if there is none to choose.
     seconds : float
-        To fit, all sizes together.
+        Time of the fits, all sizes together.
     """
 
     dataset: str
@@ -88,7 +88,7 @@ class Classification(Experiment):
     title = "Classification of real data (figure 2)"
 
     def tasks(self, *, quick: bool) -> list[Task]:
-        """One for each data set, split and method."""
+        """Return one task for each data set, split and method."""
         return [
             _task(dataset, seed, name, quick=quick)
             for dataset in SPLITS
@@ -98,7 +98,7 @@ class Classification(Experiment):
         ]
 
     def report(self, results: Mapping[str, Result], folder: Path) -> str:
-        """Introduction, verdicts, figure, table and collage."""
+        """Return introduction, verdicts, figure, table and collage."""
         scores = [Score(**result["score"]) for result in results.values()]
         draw_scores(scores, folder / "classification.png")
         text = [
@@ -133,7 +133,7 @@ def _task(dataset: str, seed: int, name: str, *, quick: bool) -> Task:
 
 
 def run_method(dataset: str, seed: int, name: str, sizes: Sequence[int], *, quick: bool) -> Result:
-    """Fit one method to one split and score it; on textures also the classes of the collage, a digit for each patch."""
+    """Fit one method to one split and score it; on textures, also classify the collage, a digit for each patch."""
     split = SPLITS[dataset](seed, quick=quick)
     start = time.perf_counter()
     classifier, size = chosen_on_validation(METHODS[name], split, sizes, seed)
@@ -147,17 +147,17 @@ def run_method(dataset: str, seed: int, name: str, sizes: Sequence[int], *, quic
     return result
 
 
-# ---- telling -------------------------------------------------------------------------------------------------------
+# ---- report --------------------------------------------------------------------------------------------------------
 
 
 def _how(scores: Sequence[Score]) -> str:
     numbers = {dataset: len({s.seed for s in scores if s.dataset == dataset}) for dataset in _datasets(scores)}
-    told = ", ".join(f"{dataset} {number}" for dataset, number in numbers.items())
-    return f"Mean accuracy on the test rows and its standard error over splits (their number: {told})."
+    splits = ", ".join(f"{dataset} {number}" for dataset, number in numbers.items())
+    return f"Mean accuracy on the test rows and its standard error over splits (number of splits: {splits})."
 
 
 def verdicts(scores: Sequence[Score]) -> str:
-    """A line for each expectation of the default: whether the numbers bear it out."""
+    """Return a line for each expectation of JUPAD(): whether the numbers bear it out."""
     lines = []
     for dataset in _datasets(scores):
         ours = accuracies(scores, dataset, DEFAULT)
@@ -171,7 +171,7 @@ def verdicts(scores: Sequence[Score]) -> str:
             claim = (
                 f"{DEFAULT} is no worse than the better Gaussian mixture on {dataset}, within one standard error: "
                 f"{ours.mean():.3f} ± {standard_error(ours):.3f} against {theirs.mean():.3f} ± "
-                f"{standard_error(theirs):.3f} of {rival} (split by split the difference is "
+                f"{standard_error(theirs):.3f} of {rival} (mean difference over the splits "
                 f"{(ours - theirs).mean():+.3f} ± {standard_error(ours - theirs):.3f})"
             )
         if len(ours) < FEWEST_TO_JUDGE:
@@ -182,7 +182,7 @@ def verdicts(scores: Sequence[Score]) -> str:
 
 
 def accuracy_table(scores: Sequence[Score]) -> str:
-    """Accuracy of each method on each data set, the highest in bold."""
+    """Return the accuracy of each method on each data set, the highest in bold."""
     best = {
         dataset: max(_methods(scores, dataset), key=partial(_mean, scores, dataset)) for dataset in _datasets(scores)
     }
@@ -198,7 +198,7 @@ def accuracy_table(scores: Sequence[Score]) -> str:
 
 
 def _details(scores: Sequence[Score]) -> str:
-    """Seconds and chosen sizes, folded away."""
+    """Return seconds and chosen sizes, folded away."""
     rows = []
     for method in METHODS:
         cells = {}
@@ -209,20 +209,15 @@ def _details(scores: Sequence[Score]) -> str:
             cells[dataset] = f"{np.mean([s.seconds for s in found]):.1f}{chosen}" if found else ""
         rows.append({"seconds": method} | cells)
     return (
-        "<details><summary>Seconds for a split, all sizes together, and the sizes that were chosen</summary>\n\n"
+        "<details><summary>Seconds for a split, all sizes together, and the chosen sizes</summary>\n\n"
         f"{markdown_table(rows)}\n\n</details>"
     )
 
 
 def accuracies(scores: Sequence[Score], dataset: str, method: str) -> FloatArray:
-    """Accuracies of a method on a data set, in the order of the splits."""
+    """Return the accuracies of a method on a data set, in the order of the splits."""
     found = sorted((s.seed, s.accuracy) for s in scores if (s.dataset, s.method) == (dataset, method))
     return np.array([accuracy for _, accuracy in found])
-
-
-def standard_error(values: FloatArray) -> float:
-    """Standard error of the mean; zero for a single value, which tells nothing of it."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def _mean(scores: Sequence[Score], dataset: str, method: str) -> float:
@@ -257,8 +252,7 @@ def draw_scores(scores: Sequence[Score], path: Path) -> None:
     panels[0].set_yticks(range(len(methods)), methods)
     panels[0].invert_yaxis()
     figure.supxlabel("accuracy on test rows, mean and standard error")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 EXPERIMENT = Classification()

@@ -1,10 +1,10 @@
-"""The classifiers that are compared in section IV-B, and the choice of their size on a validation part."""
+"""The classifiers compared in section IV-B, and the choice of their size on validation rows."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,31 +17,29 @@ from sklearn.preprocessing import StandardScaler
 from jointwise._typing import AnyArray
 from jointwise.dictionary import Dictionary
 from jointwise.estimators import JUPAD, JointClassifier
-from jointwise.exceptions import RankError
+from jointwise.exceptions import CovarianceError, RankError
 from jointwise.experiments.distances import CPD, DEFAULT, PAPER
 from jointwise.experiments.splits import TEXTURES, Split
 from jointwise.relatives import CPD3, GaussianMixtureDensity
-from jointwise.relatives.gaussian_mixture import CovarianceError
 
 GIVEN = "JUPAD, paper's dictionaries"
-# A control: what the joint density of the columns as they are says by itself.
+# A control: the joint density of the columns as they are, without the standardised one.
 ALONE = "JUPAD(), joint alone"
 GMM_FULL, GMM_DIAG = "GMM-Full", "GMM-Diag"
-# CPD-3 on textures: 2 in 100 of the 2,300 triples of 25 pixels, one start, fewer sweeps; each would take minutes else.
+# CPD-3 on textures uses 2% of the 2,300 triples of 25 pixels and fewer sweeps; otherwise a fit would take minutes.
 TEXTURE_TRIPLES, TEXTURE_SWEEPS = 0.02, 100
 
 
 class DensityClassifier:
     r"""Classify by :math:`\arg\max_y p(x \mid y)\, p(y)`, with a density fitted to the rows of each class.
 
-    Columns are standardised first: starts of mixtures and floors of densities are in absolute units, and suit columns
-    of unit variance.
+    Columns are standardised first, since starts of mixtures and floors of densities suit columns of unit variance.
 
     Parameters
     ----------
     density : estimator with ``fit`` and ``score_samples``
     uniform_prior : bool
-        Take all classes for equally frequent; by default their shares of the rows are used.
+        Whether all classes are taken as equally frequent; by default their shares of the rows are used.
     """
 
     def __init__(self, density: Any, *, uniform_prior: bool = False) -> None:
@@ -59,7 +57,7 @@ class DensityClassifier:
         return self
 
     def predict(self, X: AnyArray) -> AnyArray:
-        """Most probable class of each row."""
+        """Return the most probable class of each row."""
         scaled = self.scaler_.transform(X)
         scores = np.column_stack([density.score_samples(scaled) for density in self.densities_]) + self.log_prior_
         return np.asarray(self.classes_[np.argmax(scores, axis=1)])
@@ -72,15 +70,15 @@ class Method:
     Parameters
     ----------
     key : str
-        In names of files.
+        Its name in task keys.
     make : callable
-        From a size, the paper's dictionaries, whether the rows are textures, and a seed to a classifier.
+        Takes a size, the paper's dictionaries, whether the rows are textures, and a seed; returns a classifier.
     size_name : str
-        What the size is a number of; empty if there is none to choose.
+        Symbol of the size; empty if there is none to choose.
     sizes, texture_sizes, quick_sizes : sequence of int
-        To choose from by the accuracy on the validation part, growing.
+        Increasing sizes, chosen from by the accuracy on the validation rows.
     datasets : sequence of str, optional
-        Those it is for; None is all.
+        Data sets it is run on; None is all.
     """
 
     key: str
@@ -89,10 +87,10 @@ class Method:
     sizes: Sequence[int] = (0,)
     texture_sizes: Sequence[int] = (0,)
     quick_sizes: Sequence[int] = (0,)
-    datasets: Sequence[str] | None = field(default=None)
+    datasets: Sequence[str] | None = None
 
     def candidates(self, dataset: str, *, quick: bool) -> Sequence[int]:
-        """Sizes to try."""
+        """Return the sizes to try."""
         if quick:
             return self.quick_sizes
         return self.texture_sizes if dataset == TEXTURES else self.sizes
@@ -102,13 +100,13 @@ def _mixture(k: int, kind: Any, seed: int) -> Any:
     return DensityClassifier(GaussianMixtureDensity(k, covariance_type=kind, random_state=seed))
 
 
-def _cpd3(rank: int, seed: int, *, textures: bool) -> Any:
-    reduced = CPD3(rank, triples=TEXTURE_TRIPLES, n_init=1, max_iter=TEXTURE_SWEEPS, random_state=seed)
-    return DensityClassifier(reduced if textures else CPD3(rank, n_init=1, random_state=seed), uniform_prior=True)
+def _cpd3(n_components: int, seed: int, *, textures: bool) -> Any:
+    fewer: dict[str, Any] = {"triples": TEXTURE_TRIPLES, "max_iter": TEXTURE_SWEEPS} if textures else {}
+    return DensityClassifier(CPD3(n_components, n_init=1, random_state=seed, **fewer), uniform_prior=True)
 
 
-def _paper(rank: int, dictionaries: Mapping[str, Dictionary], seed: int) -> Any:
-    return JointClassifier(JUPAD(rank, method="paper", dictionaries=dictionaries, random_state=seed))
+def _paper(n_components: int, dictionaries: Mapping[str, Dictionary], seed: int) -> Any:
+    return JointClassifier(JUPAD(n_components, method="paper", dictionaries=dictionaries, random_state=seed))
 
 
 METHODS: dict[str, Method] = {
@@ -152,22 +150,22 @@ METHODS: dict[str, Method] = {
 
 
 def chosen_on_validation(method: Method, split: Split, sizes: Sequence[int], seed: int) -> tuple[Any, int]:
-    """Fit every size and return the classifier that does best on the validation part, the smaller of equals."""
+    """Fit every size; return the classifier with the best validation accuracy (the smaller of equals) and its size."""
     best: tuple[float, Any, int] | None = None
     for size, classifier in _fitted(method, split, sizes, seed):
         accuracy = float(np.mean(classifier.predict(split.validation.X) == split.validation.y))
         if best is None or accuracy > best[0]:
             best = accuracy, classifier, size
-    assert best is not None  # the first size can be fitted, or its error has been raised
+    assert best is not None  # an error at the first size has been raised
     return best[1], best[2]
 
 
 def _fitted(method: Method, split: Split, sizes: Sequence[int], seed: int) -> Iterator[tuple[int, Any]]:
-    """Classifiers of growing size, until one cannot be fitted."""
+    """Yield classifiers of increasing size, until one cannot be fitted."""
     for size in sizes:
         classifier = method.make(size, split.dictionaries, bool(split.images), seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # what stops at its limit of steps is still a rival
+            warnings.simplefilter("ignore", ConvergenceWarning)  # one that stops at its limit of steps is still a rival
             try:
                 classifier.fit(split.train.X, split.train.y)
             except (RankError, CovarianceError):

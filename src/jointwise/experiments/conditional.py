@@ -1,9 +1,9 @@
-"""Conditional inference: unknown cells of a row from the known ones, as distributions and as pictures."""
+"""Conditional inference: the unknown cells of a row given the known ones, in tables and in images."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,46 +13,42 @@ import numpy as np
 from sklearn.impute import KNNImputer
 
 from jointwise._typing import BoolArray, FloatArray
-from jointwise.datasets.textures import CLASSES
+from jointwise.datasets.textures import CLASS_NAMES
 from jointwise.estimators import JUPAD
 from jointwise.exceptions import ImpossibleEventError, RareEventWarning
 from jointwise.experiments.base import Experiment, Result, Task
-from jointwise.experiments.classification import standard_error
 from jointwise.experiments.distances import DEFAULT
-from jointwise.experiments.page import markdown_table
-from jointwise.experiments.splits import SHOWN_TEXTURES, SIDE, SPLITS, TEXTURES
+from jointwise.experiments.page import markdown_table, means_table
+from jointwise.experiments.splits import QUICK_TABLES, SHOWN_TEXTURES, SIDE, SPLITS, TABLES, TEXTURES
 from jointwise.experiments.textures import draw_reconstruction, from_text, to_text
 
-DATASETS = ("Banknote", "Wifi", "Raisin", "Seeds")
 N_SEEDS, QUICK_N_SEEDS = 5, 1
-QUICK_DATASETS = ("Banknote", "Seeds")
-# To raise when a method or the way of measuring changes here.
+# Raise this when a method or a measure changes here.
 VERSION = 1
-# Share of the test cells that are hidden, and shares of probability of the intervals that are asked for.
+# Share of the test cells to hide, and probabilities of the intervals to check.
 HIDDEN = 0.3
 SHARES = (0.5, 0.8, 0.95)
-# Hidden cells whose intervals are asked for in one split.
+# Most hidden cells of a split whose intervals are checked.
 MOST_CELLS = 200
-# Patches along the side of the part of an image that is shown, and the part of a patch that is hidden.
+# Patches along the side of the part of an image to show, and the pixels of a patch to hide.
 N_SHOWN = 16
 CENTRE = np.pad(np.ones((3, 3), dtype=bool), 1).ravel()
 
 GAUSSIAN, NEIGHBOURS, MEAN = "one Gaussian (linear)", "5 neighbours (KNNImputer)", "column mean"
 
 INTRO = f"""\
-The density is fitted to complete rows. Of every test row {HIDDEN:.0%} of the cells are hidden at random, and each is
-filled by its conditional mean given the cells that are left; any pattern of gaps is answered by the same fit. The error
-is the root mean square in units of the column's standard deviation (1 is what the column mean does)."""
+The density is fitted to complete rows. {HIDDEN:.0%} of the test cells are hidden at random, and each is filled with its
+conditional mean given the other cells of its row; the same fit serves any pattern of gaps. The error is the root mean
+square in units of the column's standard deviation (the column mean has an error of 1)."""
 
 CALIBRATION = """\
-A conditional is a distribution, not only a mean: the share of hidden cells that lie between the quantiles of their own
-conditional distribution ought to be the probability between them. A larger share tells of conditionals that are wider
-than they need be."""
+A conditional is a distribution, not only a mean: the share of hidden cells between two quantiles of their conditional
+distribution should be the probability between them. If the share is larger, the conditionals are too wide."""
 
 TEXTURE = """\
-Image reconstruction: the density of 5 x 5 patches of all three textures is fitted to training images, the inner 3 x 3
-pixels of every patch of a test image are hidden, and each is filled by its conditional mean given the 16 around. The
-texture is not told. Root mean square error of the hidden pixels, grey levels from 0 to 1:"""
+Image reconstruction: the density of 5 x 5 patches of all three textures is fitted to training images. The inner 3 x 3
+pixels of every patch of a test image are hidden, and each is filled with its conditional mean given the 16 around. The
+texture is not given. Root mean square error of the hidden pixels, grey levels from 0 to 1:"""
 
 
 @dataclass(frozen=True)
@@ -63,9 +59,9 @@ class Filled:
     ----------
     dataset, method : str
     seed : int
-        Of the split.
+        Seed of the split.
     error : float
-        Root mean square, columns in units of their standard deviation.
+        Root mean square error, columns in units of their standard deviation.
     """
 
     dataset: str
@@ -75,14 +71,14 @@ class Filled:
 
 
 class Conditional(Experiment):
-    """Hidden cells of tables, and the hidden part of patches of textures."""
+    """Hidden cells of tables, and hidden pixels of textures."""
 
     name = "conditional"
     title = "Conditional inference and image reconstruction"
 
     def tasks(self, *, quick: bool) -> list[Task]:
-        """One for each data set and split, and one for textures."""
-        datasets, n_seeds = (QUICK_DATASETS, QUICK_N_SEEDS) if quick else (DATASETS, N_SEEDS)
+        """Return one task for each data set and split, and one for textures."""
+        datasets, n_seeds = (QUICK_TABLES, QUICK_N_SEEDS) if quick else (TABLES, N_SEEDS)
         settings = {"hidden": HIDDEN, "shares": list(SHARES), "cells": MOST_CELLS, "version": VERSION}
         tables = [
             Task(
@@ -97,7 +93,7 @@ class Conditional(Experiment):
         return [*tables, Task("textures", partial(run_textures, quick=quick), texture_settings)]
 
     def report(self, results: Mapping[str, Result], folder: Path) -> str:
-        """Tables of errors and of calibration, and the picture before and after."""
+        """Return tables of errors and of calibration, and the images before and after."""
         found = [Filled(**row) for result in results.values() for row in result.get("filled", [])]
         inside = {key: result["inside"] for key, result in results.items() if "inside" in result}
         textures = results["textures"]
@@ -108,7 +104,7 @@ class Conditional(Experiment):
             [
                 INTRO,
                 f"Mean and standard error of {splits} split{'s' if splits > 1 else ''}.",
-                _errors(found),
+                means_table("error", ((m.dataset, m.method, m.error) for m in found)),
                 CALIBRATION,
                 _calibration(inside),
                 TEXTURE,
@@ -122,7 +118,7 @@ class Conditional(Experiment):
 
 
 def run_table(dataset: str, seed: int) -> Result:
-    """Hide cells of the test rows and fill them by every method; how often intervals of the conditionals are right."""
+    """Hide cells of the test rows, fill them by every method, and check the intervals of the conditionals."""
     split = SPLITS[dataset](seed, quick=False)
     test = split.test.X.astype(float)
     rng = np.random.default_rng(seed)
@@ -140,14 +136,14 @@ def run_table(dataset: str, seed: int) -> Result:
 
 
 def inside(density: Any, rows: FloatArray, hidden: BoolArray, rng: np.random.Generator) -> list[float]:
-    """Share of hidden cells between the quantiles of their conditionals, for each probability of `SHARES`."""
+    """Return the share of hidden cells between quantiles of their conditionals, for each probability of `SHARES`."""
     cells = rng.permutation(np.argwhere(hidden))[:MOST_CELLS]
     hits = np.zeros(len(SHARES))
     tails = [tail for share in SHARES for tail in ((1 - share) / 2, (1 + share) / 2)]
     for i, n in cells:
         known = {density.names[k]: rows[i, k] for k in np.flatnonzero(~hidden[i])}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RareEventWarning)  # odd rows are among those it is measured on
+            warnings.simplefilter("ignore", RareEventWarning)  # unusual rows are part of the test
             conditional = given(density, known)
         low, high = np.reshape(conditional.quantile(density.names[n], tails), (-1, 2)).T
         hits += (low <= rows[i, n]) & (rows[i, n] <= high)
@@ -155,7 +151,7 @@ def inside(density: Any, rows: FloatArray, hidden: BoolArray, rng: np.random.Gen
 
 
 def given(density: Any, known: Mapping[str, float]) -> Any:
-    """Density given values; one that cannot be, such as an integer beyond all that were seen, tells nothing."""
+    """Return the density given known values, ignoring impossible ones such as an integer beyond all seen."""
     try:
         return density.condition(known) if known else density
     except ImpossibleEventError:
@@ -174,11 +170,12 @@ def run_textures(*, quick: bool) -> Result:
     answers = {DEFAULT: np.asarray(density.impute(gappy), dtype=float)}
     answers |= {name: RIVALS[name](split.train.X, gappy) for name in (GAUSSIAN, NEIGHBOURS)}
     answers["mean of the 16 around"] = np.where(CENTRE, np.nanmean(gappy, axis=1)[:, None], gappy)
-    names = [name.replace("_", " ") for name in CLASSES]
     errors = {
         method: {
             name: f"{root_mean_square(part[:, CENTRE]):.3f}"
-            for name, part in zip(names, (answer - shown.reshape(-1, SIDE**2)).reshape(3, -1, SIDE**2), strict=True)
+            for name, part in zip(
+                CLASS_NAMES, (answer - shown.reshape(-1, SIDE**2)).reshape(3, -1, SIDE**2), strict=True
+            )
         }
         for method, answer in answers.items()
     }
@@ -186,18 +183,18 @@ def run_textures(*, quick: bool) -> Result:
 
 
 def _shown_patches() -> FloatArray:
-    """Corner of a test image of each texture; shape (3, N_SHOWN, N_SHOWN, 25)."""
+    """Return a corner of a test image of each texture; shape (3, N_SHOWN, N_SHOWN, 25)."""
     images = SPLITS[TEXTURES](SHOWN_TEXTURES, quick=True).images
     return np.stack([image[:N_SHOWN, :N_SHOWN] for image in images])
 
 
 def root_mean_square(values: FloatArray) -> float:
-    """Square root of the mean square."""
+    """Return the square root of the mean square."""
     return float(np.sqrt(np.mean(values**2)))
 
 
 def gaussian_fill(train: FloatArray, gappy: FloatArray) -> FloatArray:
-    r"""Fill by :math:`\mu_h + \Sigma_{hk} \Sigma_{kk}^{-1} (x_k - \mu_k)`, the best linear answer for any gaps."""
+    r"""Fill gaps with :math:`\mu_h + \Sigma_{hk} \Sigma_{kk}^{-1} (x_k - \mu_k)`, the best linear estimate."""
     mean, covariance = train.mean(axis=0), np.cov(train.T)
     filled = gappy.copy()
     gaps = np.isnan(gappy)
@@ -209,13 +206,13 @@ def gaussian_fill(train: FloatArray, gappy: FloatArray) -> FloatArray:
 
 
 def neighbour_fill(train: FloatArray, gappy: FloatArray) -> FloatArray:
-    """Fill by the mean of the five rows that are closest in the cells that are left, columns of equal variance."""
+    """Fill gaps with the mean of the five rows closest in the known cells, columns scaled to equal variance."""
     scale = train.std(axis=0)
     return np.asarray(KNNImputer().fit(train / scale).transform(gappy / scale) * scale)
 
 
 def mean_fill(train: FloatArray, gappy: FloatArray) -> FloatArray:
-    """Fill by the means of the columns."""
+    """Fill gaps with the means of the columns."""
     return np.where(np.isnan(gappy), train.mean(axis=0), gappy)
 
 
@@ -226,18 +223,7 @@ RIVALS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 }
 
 
-# ---- telling -------------------------------------------------------------------------------------------------------
-
-
-def _errors(found: Sequence[Filled]) -> str:
-    rows = []
-    for method in dict.fromkeys(m.method for m in found):
-        cells = {}
-        for dataset in dict.fromkeys(m.dataset for m in found):
-            values = np.array([m.error for m in found if (m.dataset, m.method) == (dataset, method)])
-            cells[dataset] = f"{values.mean():.3f}" + (f" ± {standard_error(values):.3f}" if len(values) > 1 else "")
-        rows.append({"error": method} | cells)
-    return markdown_table(rows)
+# ---- report --------------------------------------------------------------------------------------------------------
 
 
 def _calibration(found: Mapping[str, Result]) -> str:

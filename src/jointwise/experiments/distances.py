@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.experiments.page import markdown_table
+from jointwise.experiments.page import markdown_table, save_figure, with_error
 
 PAPER = "JUPAD as in the paper"
 CONTROL = "JUPAD as in the paper, true atoms"
@@ -18,13 +18,13 @@ DEFAULT = "JUPAD()"
 CPD = "CPD-3"
 MIXTURES = "best GMM"
 INDEPENDENCE = "independence"
-# Who is compared, in the order of tables and figures; the control is no rival and comes last in the table only.
+# Methods in the order of tables and figures. The control is not compared; it is only the last row of the table.
 METHODS = (DEFAULT, PAPER, CPD, MIXTURES, INDEPENDENCE)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Distance D of one method from one truth, from n rows.
+    """Distance D of one method from one truth, fitted to n rows.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Measurement:
         Number of rows, and the seed of the truth.
     D : float
     seconds : float
-        To fit.
+        Time of the fit.
     """
 
     method: str
@@ -45,10 +45,10 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Distances:
-    """What was measured, of every method on the same truths at the same numbers of rows.
+    """Distances of every method from the same truths at the same numbers of rows.
 
-    The best Gaussian mixture is the one closest to each truth; its D is infinite where none could be fitted, and its
-    seconds are those of all that were tried.
+    The best Gaussian mixture is the one closest to each truth. Its D is infinite if none could be fitted, and its
+    seconds are those of all mixtures tried.
     """
 
     measured: Sequence[Measurement]
@@ -60,33 +60,33 @@ class Distances:
 
     @cached_property
     def seeds(self) -> list[int]:
-        """Of the truths."""
+        """Seeds of the truths, increasing."""
         return sorted({m.seed for m in self.measured})
 
     @cached_property
     def mixtures(self) -> list[str]:
-        """Names of the Gaussian mixtures, by their numbers of clusters."""
+        """Names of the Gaussian mixtures, by number of clusters."""
         names = {m.method for m in self.measured if m.method.startswith("GMM-")}
         return sorted(names, key=lambda name: int(name.removeprefix("GMM-")))
 
     def of(self, method: str, n: int) -> FloatArray:
-        """D of one method, truth by truth."""
+        """Return D of one method, truth by truth."""
         if method == MIXTURES:
             return np.array([self._best_mixture(n, seed) for seed in self.seeds])
         found = {m.seed: m.D for m in self.measured if m.method == method and m.n == n}
         return np.array([found[seed] for seed in self.seeds if seed in found])
 
     def mean(self, method: str, n: int) -> float:
-        """Mean D over the truths."""
+        """Return the mean D over the truths."""
         return float(self.of(method, n).mean())
 
     def gap(self, method: str, rival: str, n: int) -> FloatArray:
-        """Differences of D of two methods, truth by truth."""
-        with np.errstate(invalid="ignore"):  # two infinite distances differ by nan, which is not below zero
+        """Return the differences of D of two methods, truth by truth."""
+        with np.errstate(invalid="ignore"):  # two infinite distances differ by NaN, which is not below zero
             return np.asarray(self.of(method, n) - self.of(rival, n))
 
     def seconds(self, method: str, n: int) -> float:
-        """Mean seconds of a fit."""
+        """Return the mean seconds of a fit."""
         names = self.mixtures if method == MIXTURES else [method]
         return sum(m.seconds for m in self.measured if m.method in names and m.n == n) / len(self.seeds)
 
@@ -95,7 +95,7 @@ class Distances:
         return min(tried, default=np.inf)
 
     def table(self) -> str:
-        """D of each method at each number of rows, the lowest in bold, and the seconds at the most rows."""
+        """Return D of each method at each number of rows, the lowest in bold, and the seconds at the most rows."""
         lowest = {n: min(METHODS, key=lambda method: self.mean(method, n)) for n in self.sizes}
         most = self.sizes[-1]
         rows = []
@@ -106,15 +106,15 @@ class Distances:
         return markdown_table(rows)
 
     def mixture_table(self) -> str:
-        """D of each number of clusters, folded away."""
+        """Return D of each number of clusters, folded away."""
         rows = [{"D": name} | {_column(n): self._mixture_cell(name, n) for n in self.sizes} for name in self.mixtures]
         if not rows:
             return "No Gaussian mixture could be fitted."
         return (
             "<details><summary>Gaussian mixtures, one by one</summary>\n\n"
             f"{markdown_table(rows)}\n\n"
-            "Empty where, for every truth, a covariance had failed or D had stopped falling; where this was so for "
-            "some truths only, the number of the others is in parentheses.\n\n</details>"
+            "A cell is empty if a covariance failed or D stopped falling before that number of clusters, for every "
+            "truth. If that happened for some truths, the number of the others is in parentheses.\n\n</details>"
         )
 
     def _mixture_cell(self, name: str, n: int) -> str:
@@ -134,21 +134,7 @@ class Distances:
         ]
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         plot_distances(rows, ax=figure.add_subplot())
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-
-
-def with_error(values: FloatArray, sign: str = "") -> str:
-    """Mean and its standard error, which one value has not.
-
-    Examples
-    --------
-    >>> with_error(np.array([0.1, 0.3])), with_error(np.array([0.1]), sign="+")
-    ('0.200 ± 0.100', '+0.100')
-    """
-    if len(values) == 1 or not np.isfinite(values).all():
-        return f"{values.mean():{sign}.3f}"
-    return f"{values.mean():{sign}.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+        save_figure(figure, path)
 
 
 def _column(n: int) -> str:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from jointwise.experiments import (
-    classification,
-    conditional,
-    gaussians,
-    hybrid,
-    laplacians,
-    laplacians_gaussians,
-    samples,
-)
+from jointwise.experiments import classification, conditional, samples, synthetic
 from jointwise.experiments.base import Experiment
 
 _IN_ORDER: tuple[Experiment, ...] = (
-    laplacians.EXPERIMENT,
-    gaussians.EXPERIMENT,
-    laplacians_gaussians.EXPERIMENT,
-    hybrid.EXPERIMENT,
+    *synthetic.FIGURE_1,
     classification.EXPERIMENT,
     samples.EXPERIMENT,
     conditional.EXPERIMENT,

@@ -1,4 +1,4 @@
-"""Runs experiments, a task at a time, and writes the page of their results."""
+"""Runs experiments task by task, and writes the page of their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jointwise.experiments.page import Section, page
 from jointwise.experiments.registry import EXPERIMENTS
 from jointwise.experiments.store import Record, TaskStore, as_json, write_atomically
 
-# Takes the number of tasks done, of all tasks, and the task that was done last ("" at the start).
+# Takes the number of tasks done, the number of all tasks, and the task done last ("" at the start).
 Progress: TypeAlias = Callable[[int, int, str], None]
 
 
@@ -34,31 +34,31 @@ def reproduce(
 ) -> Path:
     """Run experiments and write the page of their results.
 
-    Every task's result is kept as soon as it is there, in ``tasks/<experiment>/<key>.json`` of the folder. After a kill
-    the same call goes on where the last one ended. A result is computed anew if its settings, the versions of the
-    packages or the code have changed; to compute all of them anew, remove the folder.
+    Each result is stored as soon as it is computed, in ``tasks/<experiment>/<key>.json`` of the folder. After a kill
+    the same call continues where the last one stopped. A result is computed again if its settings, the versions of the
+    packages or the code have changed; to compute all of them again, remove the folder.
 
     Parameters
     ----------
     names : "all", the name of an experiment, or several
     quick : bool
-        Fewer and smaller tasks, to see in minutes that all is in order; the numbers are rough.
+        Fewer and smaller tasks, as a check that takes minutes; the numbers are rough.
     folder : path, optional
-        Where page, figures and results go. By default ``docs/results`` for all experiments, ``out/results`` for some,
+        Folder of page, figures and results. By default ``docs/results`` for all experiments, ``out/results`` for some,
         and ``out/results-quick`` for quick runs, in the current folder.
     progress : callable, optional
         Called with the number of tasks done, the number of all tasks, and the name of the one done last: at the start,
-        with an empty name, and after each task. What is counted as done is on the disk.
+        with an empty name, and after each task. Results counted as done are on disk.
     n_jobs : int
-        Processes that do tasks side by side, each on one core; -1 is one for each core. Numbers do not depend on it,
-        seconds may.
+        Processes that run tasks in parallel, each on one core; -1 is one for each core. It may change seconds, but no
+        other number.
 
     Returns
     -------
     Path
         The page, ``README.md`` in the folder.
     """
-    if find_spec("matplotlib") is None:  # told before the work, not after it
+    if find_spec("matplotlib") is None:  # before the work, not after it
         raise MissingDependencyError(
             "The figures need matplotlib, which is not installed: pip install 'jointwise[plot]'"
         )
@@ -75,7 +75,7 @@ def reproduce(
 
 
 def selected(names: str | Sequence[str], experiments: Mapping[str, Experiment]) -> list[Experiment]:
-    """Experiments of these names, in the order of the registry."""
+    """Return the experiments of these names, in the order of the registry."""
     asked = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in asked if name not in experiments and name != "all"]
     if unknown or not asked:
@@ -87,14 +87,14 @@ def selected(names: str | Sequence[str], experiments: Mapping[str, Experiment]) 
 
 
 def default_folder(*, quick: bool, everything: bool) -> Path:
-    """Folder of the results if none is given."""
+    """Return the folder of the results if none is given."""
     if quick:
         return Path("out/results-quick")
     return Path("docs/results") if everything else Path("out/results")
 
 
 def command(names: Sequence[str], *, quick: bool) -> str:
-    """Command line that does the same."""
+    """Return the command line that does the same."""
     return " ".join(["jointwise", "reproduce", *names, *(["--quick"] if quick else [])])
 
 
@@ -107,33 +107,33 @@ def run(
     progress: Progress | None = None,
     n_jobs: int = 1,
 ) -> Path:
-    """Do the tasks that are not done yet, then write figures and page.
+    """Run the tasks that have no stored result, then write figures and page.
 
-    An experiment whose data set is out of reach is left out, with the reason in its place on the page; that is raised
-    once all else is written.
+    An experiment whose data set is not available is left out and the page says so. The error is raised after the page
+    is written.
     """
     plan = [
         (TaskStore(folder / "tasks", experiment.name), task)
         for experiment in experiments
         for task in experiment.tasks(quick=quick)
     ]
-    kept = {(store.experiment, task.key): store.load(task) for store, task in plan}
-    records = {place: record for place, record in kept.items() if record is not None}
+    stored = {(store.experiment, task.key): store.load(task) for store, task in plan}
+    records = {key: record for key, record in stored.items() if record is not None}
     report_progress = progress or (lambda _done, _total, _name: None)
     report_progress(len(records), len(plan), "")
     pending = [(store, task) for store, task in plan if (store.experiment, task.key) not in records]
-    out_of_reach: dict[str, DatasetError] = {}
-    for store, task, record in _done(pending, n_jobs):
+    unavailable: dict[str, DatasetError] = {}
+    for store, task, record in _finished(pending, n_jobs):
         if isinstance(record, DatasetError):
-            out_of_reach[store.experiment] = record
+            unavailable[store.experiment] = record
             continue
         records[store.experiment, task.key] = record
         report_progress(len(records), len(plan), f"{store.experiment}: {task.key}")
     sections = []
     for experiment in experiments:
-        if experiment.name in out_of_reach:
-            told = "**Not run:** a data set was out of reach; set JOINTWISE_DATA to a folder that has it."
-            sections.append(Section(experiment.name, experiment.title, told, 0.0, _now()))
+        if experiment.name in unavailable:
+            text = "**Not run:** a data set was not available; set JOINTWISE_DATA to a folder that has it."
+            sections.append(Section(experiment.name, experiment.title, text, 0.0, _now()))
             continue
         own = {
             task.key: records[store.experiment, task.key] for store, task in plan if store.experiment == experiment.name
@@ -141,34 +141,34 @@ def run(
         sections.append(_section(experiment, own, folder))
     target = folder / "README.md"
     write_atomically(target, page(sections, command=command, quick=quick))
-    if out_of_reach:
+    if unavailable:
         raise DatasetError(
-            f"{target} is written, but without {' and '.join(out_of_reach)}: {next(iter(out_of_reach.values()))}"
+            f"{target} is written, but without {' and '.join(unavailable)}: {next(iter(unavailable.values()))}"
         )
     return target
 
 
-def _done(
+def _finished(
     pending: Sequence[tuple[TaskStore, Task]], n_jobs: int
 ) -> Iterator[tuple[TaskStore, Task, Record | DatasetError]]:
-    """Tasks with their results, which are on the disk, as they come."""
+    """Yield tasks with their results as they finish; the results are on disk."""
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         results = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")(
-            delayed(_do)(i, store, task, os.getpid()) for i, (store, task) in enumerate(pending)
+            delayed(_run_task)(i, store, task, os.getpid()) for i, (store, task) in enumerate(pending)
         )
         for i, record in results:
             yield *pending[i], record
 
 
-def _do(i: int, store: TaskStore, task: Task, leader: int) -> tuple[int, Record | DatasetError]:
-    """Run a task and keep its result at once, in the process that has it: nothing finished is lost on a way."""
+def _run_task(i: int, store: TaskStore, task: Task, leader: int) -> tuple[int, Record | DatasetError]:
+    """Run a task and store its result from the same process, so that no finished result is lost."""
     if os.getpid() != leader:
         _end_with(leader)
     start = time.perf_counter()
     try:
         result = as_json(task.run())
-    except DatasetError as error:  # others may need no data
-        return i, DatasetError(str(error))  # without what led to it, which cannot always be sent
+    except DatasetError as error:  # other tasks may need no data
+        return i, DatasetError(str(error))  # without its cause, which cannot always be pickled
     record = Record(result, time.perf_counter() - start, _now())
     store.save(task, record)
     return i, record
@@ -180,7 +180,7 @@ def _now() -> str:
 
 @cache
 def _end_with(leader: int) -> None:
-    """End this process soon after the one that leads it, which may be killed: the next run would meet it."""
+    """End this process soon after its leader ends, so that it does not disturb the next run."""
 
     def watch() -> None:
         while os.getppid() == leader:

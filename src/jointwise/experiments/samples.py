@@ -1,4 +1,4 @@
-"""Drawing rows from the fitted joint density: how far they stand in for real ones."""
+"""Rows drawn from the fitted joint density: how well they replace real ones."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ from sklearn.model_selection import cross_val_score
 from jointwise._typing import AnyArray
 from jointwise.estimators import JointClassifier
 from jointwise.experiments.base import Experiment, Result, Task
-from jointwise.experiments.classification import standard_error
 from jointwise.experiments.distances import DEFAULT
-from jointwise.experiments.page import markdown_table
-from jointwise.experiments.splits import SHOWN_TEXTURES, SPLITS, TEXTURES, Rows
+from jointwise.experiments.page import means_table, save_figure
+from jointwise.experiments.splits import QUICK_TABLES, SHOWN_TEXTURES, SPLITS, TABLES, TEXTURES, Labelled
 from jointwise.experiments.textures import draw_patches, from_text, to_text
 from jointwise.relatives import GaussianMixtureDensity, IndependenceDensity
 
-DATASETS = ("Banknote", "Wifi", "Raisin", "Seeds")
 N_SEEDS, QUICK_N_SEEDS = 5, 1
-QUICK_DATASETS = ("Banknote", "Seeds")
-# To raise when a method or the way of measuring changes here.
+# Raise this when a method or a measure changes here.
 VERSION = 1
-# The split whose rows are drawn, and the two features of Banknote that are.
+# Seed of the split whose rows are shown in a figure, its data set, and two of its features.
 SHOWN, SHOWN_DATASET, SHOWN_FEATURES = 0, "Banknote", (0, 1)
 N_POINTS = 400
 # Patches of each texture.
@@ -39,34 +36,32 @@ MIXTURE = "GMM of each class (BIC)"
 INDEPENDENT = "independence in each class"
 
 INTRO = """\
-As many rows as there are to learn from are drawn, features and class together. Two questions are asked of a random
-forest: how well does it classify real test rows when it has learned from drawn rows alone, and how often can it tell
-drawn rows from real ones (0.5 is a coin, the lower the better; five-fold cross-validation, drawn rows against the real
-test rows and as many). Gaussian mixtures (full covariance, number of clusters by BIC) and independent columns are
-fitted to each class and drawn from in the shares of the classes. The first line learns from the real rows: the mark to
-reach."""
-
+As many rows as the training rows are drawn, features and class together. A random forest answers two questions. How
+well does it classify real test rows if it is trained on drawn rows alone? And how often can it tell drawn rows from
+real ones (five-fold cross-validation on the real test rows and as many drawn ones; 0.5 is a coin toss, and lower is
+better)? Gaussian mixtures (full covariance, number of clusters by BIC) and independent columns are fitted to each class
+and sampled in the proportions of the classes. The first line is trained on the real rows: the mark to reach."""
 
 PATCHES = f"""\
-Patches of 5 x 5 pixels, {N_PATCHES} of each texture: real ones of test images, and ones drawn from the density of 25
-pixels and the texture, given the texture. Drawn ones are grainier: within a component pixels are independent."""
+Patches of 5 x 5 pixels, {N_PATCHES} of each texture: real ones from test images, and ones drawn from the density of 25
+pixels and the texture, given the texture. Drawn ones are grainier, since pixels within a component are independent."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a forest makes of rows drawn by one method.
+    """How a forest judges rows drawn by one method.
 
     Parameters
     ----------
     dataset, method : str
     seed : int
-        Of the split.
+        Seed of the split.
     accuracy : float
-        On real test rows, learned from drawn rows.
+        Accuracy on real test rows after training on drawn rows.
     told_apart : float
-        Share of rows known for real or drawn.
+        Share of rows correctly identified as real or drawn.
     seconds : float
-        To fit and draw.
+        Time to fit and draw.
     """
 
     dataset: str
@@ -84,8 +79,8 @@ class Samples(Experiment):
     title = "Drawing samples"
 
     def tasks(self, *, quick: bool) -> list[Task]:
-        """One for each data set, split and method, and one for textures."""
-        datasets, n_seeds = (QUICK_DATASETS, QUICK_N_SEEDS) if quick else (DATASETS, N_SEEDS)
+        """Return one task for each data set, split and method, and one for textures."""
+        datasets, n_seeds = (QUICK_TABLES, QUICK_N_SEEDS) if quick else (TABLES, N_SEEDS)
         tables = [
             Task(
                 f"{dataset.lower()}-seed{seed}-{KEYS[method]}",
@@ -100,7 +95,7 @@ class Samples(Experiment):
         return [*tables, Task("textures", partial(run_textures, quick=quick), settings)]
 
     def report(self, results: Mapping[str, Result], folder: Path) -> str:
-        """Introduction, tables and the two figures."""
+        """Return introduction, tables and the two figures."""
         found = [Drawn(**result["drawn"]) for result in results.values() if "drawn" in result]
         points = {r["drawn"]["method"]: r["points"] for r in results.values() if "points" in r}
         draw_points(points, folder / "samples.png")
@@ -111,8 +106,8 @@ class Samples(Experiment):
             [
                 INTRO,
                 f"Mean and standard error of {splits} split{'s' if splits > 1 else ''}.",
-                _table(found, "accuracy"),
-                _table(found, "told_apart"),
+                means_table("accuracy on real rows", ((m.dataset, m.method, m.accuracy) for m in found)),
+                means_table("told apart from real rows", ((m.dataset, m.method, m.told_apart) for m in found)),
                 f"![Real rows of {SHOWN_DATASET} and rows drawn by each method](samples.png)",
                 "![Patches of textures, real and drawn](samples-textures.png)",
                 PATCHES,
@@ -124,7 +119,7 @@ class Samples(Experiment):
 
 
 def run_table(dataset: str, seed: int, method: str) -> Result:
-    """Draw as many rows as there are to learn from, and ask a forest about them."""
+    """Draw as many rows as the training rows, and judge them by a forest."""
     split = SPLITS[dataset](seed, quick=False)
     start = time.perf_counter()
     drawn = DRAW[method](split.train, seed)
@@ -139,35 +134,35 @@ def run_table(dataset: str, seed: int, method: str) -> Result:
     return result
 
 
-def told_apart(real: Rows, drawn: Rows, seed: int) -> float:
-    """Share of rows, class included, that a forest knows for real or drawn, as many of each."""
+def told_apart(real: Labelled, drawn: Labelled, seed: int) -> float:
+    """Return the share of rows, class included, that a forest identifies as real or drawn, as many of each."""
     n = min(len(real.y), len(drawn.y))
     rows = np.concatenate([np.column_stack(part)[:n] for part in (real, drawn)])
     label = np.repeat([0, 1], n)
     return float(cross_val_score(RandomForestClassifier(random_state=seed), rows, label, cv=5).mean())
 
 
-def draw_real(train: Rows, seed: int) -> Rows:
+def draw_real(train: Labelled, seed: int) -> Labelled:
     """Return the rows themselves, in random order."""
     order = np.random.default_rng(seed).permutation(len(train.y))
-    return Rows(train.X[order], train.y[order])
+    return Labelled(train.X[order], train.y[order])
 
 
-def draw_jupad(train: Rows, seed: int) -> Rows:
-    """Rows of the joint density of features and class."""
+def draw_jupad(train: Labelled, seed: int) -> Labelled:
+    """Draw rows from the joint density of features and class."""
     density = JointClassifier(standardise=False, random_state=seed).fit(*train).density_
     rows = np.asarray(density.sample(len(train.y), rng=seed), dtype=float)
-    return Rows(rows[:, :-1], rows[:, -1].astype(int))
+    return Labelled(rows[:, :-1], rows[:, -1].astype(int))
 
 
-def draw_by_class(make: Callable[[int], Any], train: Rows, seed: int) -> Rows:
-    """Rows of a density for each class, as many as the class has, in random order."""
+def draw_by_class(make: Callable[[int], Any], train: Labelled, seed: int) -> Labelled:
+    """Draw rows from a density for each class, as many as the class has, in random order."""
     features: list[AnyArray] = []
     classes, counts = np.unique(train.y, return_counts=True)
     for c, count in zip(classes, counts, strict=True):
         density = make(seed).fit(train.X[train.y == c])
         features.append(np.asarray(density.sample(count, random_state=seed), dtype=float))
-    return draw_real(Rows(np.concatenate(features), np.repeat(classes, counts)), seed)
+    return draw_real(Labelled(np.concatenate(features), np.repeat(classes, counts)), seed)
 
 
 def run_textures(*, quick: bool) -> Result:
@@ -187,7 +182,7 @@ def _real_patches() -> AnyArray:
     return np.stack([rng.permutation(test.X[test.y == c])[:N_PATCHES] for c in np.unique(test.y)])
 
 
-DRAW: dict[str, Callable[[Rows, int], Rows]] = {
+DRAW: dict[str, Callable[[Labelled, int], Labelled]] = {
     REAL: draw_real,
     DEFAULT: draw_jupad,
     MIXTURE: partial(draw_by_class, lambda seed: GaussianMixtureDensity("bic", random_state=seed)),
@@ -196,19 +191,7 @@ DRAW: dict[str, Callable[[Rows, int], Rows]] = {
 KEYS = {REAL: "real", DEFAULT: "jupad", MIXTURE: "gmm", INDEPENDENT: "independence"}
 
 
-# ---- telling -------------------------------------------------------------------------------------------------------
-
-
-def _table(found: Sequence[Drawn], measure: str) -> str:
-    heading = {"accuracy": "accuracy on real rows", "told_apart": "told apart from real rows"}[measure]
-    rows = []
-    for method in KEYS:
-        cells = {}
-        for dataset in dict.fromkeys(m.dataset for m in found):
-            values = np.array([getattr(m, measure) for m in found if (m.dataset, m.method) == (dataset, method)])
-            cells[dataset] = f"{values.mean():.3f}" + (f" ± {standard_error(values):.3f}" if len(values) > 1 else "")
-        rows.append({heading: method} | cells)
-    return markdown_table(rows)
+# ---- report --------------------------------------------------------------------------------------------------------
 
 
 def draw_points(points: Mapping[str, Sequence[Sequence[float]]], path: Path) -> None:
@@ -226,8 +209,7 @@ def draw_points(points: Mapping[str, Sequence[Sequence[float]]], path: Path) -> 
         ax.set_xlabel("variance")
     panels[0].set_ylabel("skewness")
     panels[0].legend(frameon=False, markerscale=3, fontsize=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 EXPERIMENT = Samples()

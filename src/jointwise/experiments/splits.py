@@ -1,9 +1,9 @@
-"""Rows to learn from, to choose settings by and to test on, of the five data sets of section IV-B."""
+"""Training, validation and test rows of the five data sets of section IV-B."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,20 +14,23 @@ from jointwise._typing import AnyArray, FloatArray, IntArray
 from jointwise.datasets import load_banknote, load_kth_tips, load_raisin, load_seeds, load_wifi
 from jointwise.dictionary import Dictionary
 
-# Pixels along the side of a patch, so that a row has 25 features and a class.
+TEXTURES = "KTH-TIPS"
+# Seed of the split of textures shown in figures: it has the middle one of the nine scales.
+SHOWN_TEXTURES = 4
+# Pixels along the side of a patch: a row has 25 features and a class.
 SIDE = 5
-# Images of each texture; those that are left over are not used.
+# Images of each texture; the others are not used.
 TRAINING_IMAGES, VALIDATION_IMAGES, TEST_IMAGES = 2, 1, 2
-# Distances of the camera in KTH-TIPS; the images of one split share theirs.
+# Distances of the camera in KTH-TIPS; the images of one split have the same.
 N_SCALES = 9
-# In a quick run every so many patches of a training image are learned from.
+# A quick run uses one in this many patches of a training image.
 QUICK_STRIDE = 8
 # Patches along the side of the collage, and along the side of its squares of one texture.
 COLLAGE, SQUARE = 40, 10
 
 
-class Rows(NamedTuple):
-    """Features of shape (n, n_features) and codes of classes of shape (n,)."""
+class Labelled(NamedTuple):
+    """Features of shape (n, n_features) and class codes of shape (n,)."""
 
     X: AnyArray
     y: IntArray
@@ -42,20 +45,20 @@ class Collage(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """One way to deal the rows of a data set.
+    """Training, validation and test rows of a data set.
 
     Parameters
     ----------
-    train, validation, test : Rows
+    train, validation, test : Labelled
     dictionaries : mapping of feature names to Dictionary
-        The paper's own; empty where it prints none.
+        The paper's own; empty if it prints none.
     images : sequence of arrays of shape (height, width, 25)
         One test image of each texture as patches; empty for tables.
     """
 
-    train: Rows
-    validation: Rows
-    test: Rows
+    train: Labelled
+    validation: Labelled
+    test: Labelled
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
     images: Sequence[FloatArray] = ()
 
@@ -64,18 +67,18 @@ class Split:
 
 
 def stratified(X: AnyArray, y: IntArray, seed: int) -> Split:
-    """Deal rows 60/20/20 with the shares of the classes kept."""
+    """Split rows 60/20/20, stratified by class."""
     X_rest, X_test, y_rest, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=seed)
     parts = train_test_split(X_rest, y_rest, test_size=0.25, stratify=y_rest, random_state=seed)
     X_train, X_validation, y_train, y_validation = parts
-    return Split(Rows(X_train, y_train), Rows(X_validation, y_validation), Rows(X_test, y_test))
+    return Split(Labelled(X_train, y_train), Labelled(X_validation, y_validation), Labelled(X_test, y_test))
 
 
 def seeds_dictionaries(X: FloatArray) -> dict[str, Dictionary]:
-    """Gaussians at 10, 12, ..., 22 with standard deviation 1 and two uniforms, as printed for the area.
+    """Return Gaussians at 10, 12, ..., 22 with standard deviation 1 and two uniforms, as printed for the area.
 
-    The other features, for which the paper prints none, get the same on the range of their training rows: seven
-    Gaussians with a standard deviation of half their distance, and a uniform for each half of the range.
+    The paper prints none for the other features. They get the same on the range of their training rows: seven Gaussians
+    with a standard deviation of half their distance, and a uniform for each half of the range.
     """
     ranges = [(10.0, 22.0), *zip(X[:, 1:].min(axis=0), X[:, 1:].max(axis=0), strict=True)]
     return {
@@ -86,27 +89,21 @@ def seeds_dictionaries(X: FloatArray) -> dict[str, Dictionary]:
 
 
 def wifi_dictionaries(X: FloatArray) -> dict[str, Dictionary]:
-    """Gaussians 4 apart with variance 4, as printed, from the least to the greatest value of each feature."""
+    """Return Gaussians 4 apart with variance 4, as printed, from the least to the greatest value of each feature."""
     ranges = zip(X.min(axis=0), X.max(axis=0), strict=True)
     return {f"x{n}": Dictionary.grid("gaussian", low, high, step=4, scale=2) for n, (low, high) in enumerate(ranges)}
 
 
-def no_dictionaries(X: FloatArray) -> dict[str, Dictionary]:
-    """Return none: the paper prints none."""
-    del X
-    return {}
-
-
 def _table(
     load: Callable[..., tuple[AnyArray, IntArray]],
-    dictionaries: Callable[[FloatArray], dict[str, Dictionary]],
+    dictionaries: Callable[[FloatArray], dict[str, Dictionary]] | None,
     seed: int,
     *,
     quick: bool,
 ) -> Split:
     del quick  # the tables are small
     split = stratified(*load(return_X_y=True), seed)
-    return Split(split.train, split.validation, split.test, dictionaries(split.train.X))
+    return split if dictionaries is None else replace(split, dictionaries=dictionaries(split.train.X))
 
 
 # ---- textures ------------------------------------------------------------------------------------------------------
@@ -115,7 +112,7 @@ def _table(
 def patches(image: AnyArray) -> FloatArray:
     """Cut an image into 5 x 5 patches side by side, grey levels scaled to [0, 1]; shape (height, width, 25).
 
-    Rows and columns of pixels that are left over at the far edges are dropped, so images of any size will do.
+    Rows and columns of pixels left over at the far edges are dropped, so images may have any size.
 
     >>> patches(np.full((12, 17), 255, dtype=np.uint8)).shape
     (2, 3, 25)
@@ -126,15 +123,15 @@ def patches(image: AnyArray) -> FloatArray:
 
 
 def pixels(patched: FloatArray) -> FloatArray:
-    """Put patches side by side again, the way back from :func:`patches`; shape (5 height, 5 width)."""
+    """Put patches side by side again, the inverse of :func:`patches`; shape (5 height, 5 width)."""
     height, width, _ = patched.shape
     return np.asarray(patched.reshape(height, width, SIDE, SIDE).swapaxes(1, 2).reshape(height * SIDE, width * SIDE))
 
 
 def collage(images: Sequence[FloatArray]) -> Collage:
-    """Put squares of the textures side by side, one image (as patches) of each.
+    """Return a checkerboard of squares of the textures, from one image (as patches) of each.
 
-    A square shows its image where it would be if the image filled the collage; one that is too small is repeated.
+    Each square is cut from its image at the square's own place; an image that is too small is repeated.
     """
     row, column = np.mgrid[:COLLAGE, :COLLAGE]
     truth = (row // SQUARE + column // SQUARE) % len(images)
@@ -143,24 +140,25 @@ def collage(images: Sequence[FloatArray]) -> Collage:
 
 
 def kth_split(images: Sequence[AnyArray], target: IntArray, scales: IntArray, seed: int, *, quick: bool) -> Split:
-    """Deal images at random, all of one scale, and cut them into patches."""
+    """Split images of one scale at random, and cut them into patches."""
     rng = np.random.default_rng(seed)
     scale = 1 + seed % N_SCALES
     numbers = np.cumsum([TRAINING_IMAGES, VALIDATION_IMAGES, TEST_IMAGES])
-    dealt: list[list[tuple[int, FloatArray]]] = [[], [], []]
+    parts: list[list[tuple[int, FloatArray]]] = [[], [], []]
     for texture in range(int(target.max()) + 1):
         chosen = rng.permutation(np.flatnonzero((target == texture) & (scales == scale)))[: numbers[-1]]
-        for part, members in zip(dealt, np.split(chosen, numbers[:-1]), strict=True):
+        for part, members in zip(parts, np.split(chosen, numbers[:-1]), strict=True):
             part += [(texture, patches(images[member])) for member in members]
-    train, validation, test = (_rows(part, QUICK_STRIDE if quick and part is dealt[0] else 1) for part in dealt)
+    train, validation, test = (_rows(part, QUICK_STRIDE if quick and part is parts[0] else 1) for part in parts)
     grid = Dictionary.grid("gaussian", 0, 1, step=0.04, scale=0.02)
-    first = [next(image for texture, image in dealt[2] if texture == wanted) for wanted in np.unique(target)]
+    first = [next(image for texture, image in parts[2] if texture == wanted) for wanted in np.unique(target)]
     return Split(train, validation, test, {f"x{n}": grid for n in range(SIDE**2)}, first)
 
 
-def _rows(part: Sequence[tuple[int, FloatArray]], stride: int) -> Rows:
+def _rows(part: Sequence[tuple[int, FloatArray]], stride: int) -> Labelled:
+    """Return the patches of images of known texture as rows, one in `stride`."""
     flat = [image.reshape(-1, SIDE**2)[::stride] for _, image in part]
-    return Rows(np.concatenate(flat), np.repeat([texture for texture, _ in part], [len(image) for image in flat]))
+    return Labelled(np.concatenate(flat), np.repeat([texture for texture, _ in part], [len(image) for image in flat]))
 
 
 def _kth(seed: int, *, quick: bool) -> Split:
@@ -169,12 +167,12 @@ def _kth(seed: int, *, quick: bool) -> Split:
 
 
 SPLITS: dict[str, Callable[..., Split]] = {
-    "Banknote": partial(_table, load_banknote, no_dictionaries),
+    "Banknote": partial(_table, load_banknote, None),
     "Wifi": partial(_table, load_wifi, wifi_dictionaries),
-    "Raisin": partial(_table, load_raisin, no_dictionaries),
+    "Raisin": partial(_table, load_raisin, None),
     "Seeds": partial(_table, load_seeds, seeds_dictionaries),
-    "KTH-TIPS": _kth,
+    TEXTURES: _kth,
 }
-TEXTURES = "KTH-TIPS"
-# The split of textures that is shown in figures: at the middle one of the nine scales.
-SHOWN_TEXTURES = 4
+# The data sets that are tables of numbers, and those of a quick run.
+TABLES = tuple(name for name in SPLITS if name != TEXTURES)
+QUICK_TABLES = ("Banknote", "Seeds")

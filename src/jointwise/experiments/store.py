@@ -1,7 +1,7 @@
-"""Results of tasks on disk, one file each: there in full or not at all.
+"""Results of tasks on disk, one file each.
 
-A file is written beside its place, flushed to the disk and then moved there in one step, so a kill at any moment leaves
-whole files only. A result is used again only for the same settings, package versions and code.
+A file is written under another name, flushed to disk and then moved in one step, so a kill at any moment leaves whole
+files only. A result is used again only for the same settings, package versions and code.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from jointwise.exceptions import FileFormatError, InputError
 from jointwise.experiments.base import Result, Task
 
 FORMAT = "jointwise task result"
-# Packages whose version may change a number.
+# Packages whose version may change a result.
 PACKAGES = ("jointwise", "numpy", "scipy", "scikit-learn", "numba")
-# Parts that only show results; experiments say in their tasks' settings what results depend on.
+# Parts whose code is not compared: two only show results, and experiments have versions in their tasks' settings.
 PARTS_WITHOUT_RESULTS = ("cli", "plots", "experiments")
 
 LOGGER = logging.getLogger("jointwise")
@@ -40,9 +40,9 @@ class Record:
     ----------
     result : dict
     seconds : float
-        How long it took.
+        Time it took.
     date : str
-        When it was finished, UTC.
+        When it finished, UTC.
     """
 
     result: Result
@@ -52,13 +52,13 @@ class Record:
 
 @dataclass(frozen=True)
 class TaskStore:
-    """The results of one experiment, in a folder of their own."""
+    """The results of one experiment, in its own folder."""
 
     folder: Path
     experiment: str
 
     def path(self, task: Task) -> Path:
-        """File of the task's result."""
+        """Return the file of the task's result."""
         if not re.fullmatch(r"[\w.+-]+", task.key, re.ASCII):
             raise InputError(
                 f"The task key {task.key!r} cannot name a file: use letters, digits, '.', '_', '-' and '+' only."
@@ -66,31 +66,31 @@ class TaskStore:
         return self.folder / self.experiment / f"{task.key}.json"
 
     def load(self, task: Task) -> Record | None:
-        """Result that is there for exactly this task, or None: the task is to be run."""
+        """Return the stored result of exactly this task, or None if it must run."""
         path = self.path(task)
         if not path.exists():
             return None
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError):
-            LOGGER.warning("%s is damaged: its task is run again.", path)
+            LOGGER.warning("%s is damaged; its task runs again.", path)
             return None
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise FileFormatError(
-                f"{path} was not written by `jointwise reproduce` and would be overwritten: move it away or choose "
-                "another folder."
+                f"{path} was not written by `jointwise reproduce` and would be overwritten; move it or choose another "
+                "folder."
             )
         if any(found.get(key) != value for key, value in self._identity(task).items()):
             return None
         return Record(found["result"], found["seconds"], found["date"])
 
     def save(self, task: Task, record: Record) -> None:
-        """Write the result; on return it is on the disk."""
+        """Write the result; on return it is on disk."""
         content = {**self._identity(task), "seconds": record.seconds, "date": record.date, "result": record.result}
         write_atomically(self.path(task), json.dumps(content, indent=1))
 
     def _identity(self, task: Task) -> Result:
-        """What must be equal for a stored result to be the task's, as it comes back from JSON."""
+        """Return what must be equal for a stored result to be used again, as JSON returns it."""
         identity = {
             "format": FORMAT,
             "experiment": self.experiment,
@@ -104,20 +104,20 @@ class TaskStore:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Put a text file in its place in one step, after it has reached the disk."""
+    """Write a text file to disk, then move it into place in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(text.encode())
 
 
 def versions() -> Mapping[str, str]:
-    """Versions of Python and of the packages that results depend on."""
+    """Return the versions of Python and of the packages that results depend on."""
     return {"python": platform.python_version()} | {package: version(package) for package in PACKAGES}
 
 
 @cache
 def code_digest() -> str:
-    """Digest of the sources of this package that results depend on."""
+    """Return a digest of the sources of this package that results depend on."""
     root = Path(jointwise.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -128,5 +128,5 @@ def code_digest() -> str:
 
 
 def as_json(value: Any) -> Any:
-    """Value as it comes back from a file; a result is the same in the run that computed it and in the next one."""
+    """Return a value as JSON returns it, so that a result is the same when computed and when read."""
     return json.loads(json.dumps(value))

@@ -1,4 +1,4 @@
-"""Pictures of textures: a collage beside the maps of its classes, drawn patches beside real ones, filled gaps."""
+"""Figures of textures: a collage and maps of its classes, drawn patches beside real ones, filled gaps."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from typing import Any
 import numpy as np
 
 from jointwise._typing import BoolArray, FloatArray
-from jointwise.datasets.textures import CLASSES
+from jointwise.datasets.textures import CLASS_NAMES
+from jointwise.experiments.page import save_figure
 from jointwise.experiments.splits import SIDE, Collage, pixels
 
-# One colour for each texture, told apart with any form of colour blindness.
+# One colour for each texture, distinct for any form of colour blindness.
 COLOURS = ("#E69F00", "#8A4B2A", "#56B4E9")
 
 
 def to_text(grey: FloatArray) -> str:
-    """Grey levels from 0 to 1 as bytes in a text that JSON can hold."""
+    """Return grey levels from 0 to 1 as a text that JSON can hold, one byte each."""
     return base64.b64encode(np.round(np.clip(grey, 0, 1) * 255).astype(np.uint8).tobytes()).decode()
 
 
 def from_text(text: str) -> FloatArray:
-    """Grey levels of a text, in one row.
+    """Return the grey levels of a text, in one row.
 
     >>> from_text(to_text(np.array([[0.0, 0.2], [1.0, 2.0]])))
     array([0. , 0.2, 1. , 1. ])
@@ -32,7 +33,7 @@ def from_text(text: str) -> FloatArray:
 
 
 def draw_collage(collage: Collage, labels: Mapping[str, str], path: Path) -> str:
-    """Write the figure of a collage, its truth and the classes found, and return its Markdown.
+    """Write the figure of a collage, its truth and the classes found; return its Markdown.
 
     Parameters
     ----------
@@ -61,15 +62,14 @@ def draw_collage(collage: Collage, labels: Mapping[str, str], path: Path) -> str
         ax.set_title(title, fontsize=9)
     for ax in panels:
         ax.axis("off")
-    handles = [Patch(color=colour, label=_name(texture)) for texture, colour in enumerate(COLOURS)]
+    handles = [Patch(color=colour, label=name) for name, colour in zip(CLASS_NAMES, COLOURS, strict=True)]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    told = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
+    save_figure(figure, path)
+    correct = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     return (
         f"![A collage of textures, the truth of each pixel, and the classes found]({path.name})\n\n"
-        "The collage is made of patches of one test image of each texture, of the split at the middle scale; each "
-        f"patch of 5 x 5 pixels is classified by itself. Patches that are right: {told}."
+        "The collage shows patches of one test image of each texture, from the split at the middle scale. Each patch "
+        f"of 5 x 5 pixels is classified by itself. Correct patches: {correct}."
     )
 
 
@@ -87,14 +87,13 @@ def draw_patches(real: FloatArray, drawn: FloatArray, path: Path) -> None:
     panels: Any = figure.subplots(len(real), 2, squeeze=False)
     for texture, row in enumerate(panels):
         for ax, patches, title in zip(row, (real, drawn), ("real", "drawn"), strict=True):
-            _picture(ax, spaced(patches[texture]), f"{_name(texture)}, {title}")
+            _picture(ax, spaced(patches[texture]), f"{CLASS_NAMES[texture]}, {title}")
             ax.axis("off")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 def spaced(patches: FloatArray, columns: int = 12) -> FloatArray:
-    """Patches in rows of so many with white lines between; shape (n_pixels_high, n_pixels_wide)."""
+    """Put patches in rows of `columns` with white lines between; shape (n_pixels_high, n_pixels_wide)."""
     rows = -(-len(patches) // columns)
     page = np.ones((rows * (SIDE + 1) - 1, columns * (SIDE + 1) - 1))
     for number, patch in enumerate(patches):
@@ -104,7 +103,7 @@ def spaced(patches: FloatArray, columns: int = 12) -> FloatArray:
 
 
 def draw_reconstruction(before: FloatArray, hidden: BoolArray, after: Mapping[str, FloatArray], path: Path) -> None:
-    """Write the figure of images before, with hidden pixels, and filled by each method; a row for each texture.
+    """Write the figure of images before, with hidden pixels, and filled by each method, a row for each texture.
 
     Parameters
     ----------
@@ -124,13 +123,8 @@ def draw_reconstruction(before: FloatArray, hidden: BoolArray, after: Mapping[st
             _picture(ax, pixels(images[texture]), title if texture == 0 else "")
             ax.set(xticks=[], yticks=[])
             ax.set_facecolor("#E69F00")  # seen through hidden pixels
-        row[0].set_ylabel(_name(texture))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-
-
-def _name(texture: int) -> str:
-    return CLASSES[texture].replace("_", " ")
+        row[0].set_ylabel(CLASS_NAMES[texture])
+    save_figure(figure, path)
 
 
 def _picture(ax: Any, grey: FloatArray, title: str) -> None:

@@ -1,4 +1,4 @@
-"""What was expected of the distances, and whether it is so. Every word about order is computed from the numbers."""
+"""Claims about the distances, and whether the numbers bear them out. Every statement is computed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.experiments.distances import CONTROL, DEFAULT, INDEPENDENCE, METHODS, PAPER, Distances, with_error
+from jointwise.experiments.distances import CONTROL, DEFAULT, INDEPENDENCE, METHODS, PAPER, Distances
+from jointwise.experiments.page import with_error
 
 # A rival and a number of rows.
 Cell = tuple[str, int]
@@ -22,7 +23,7 @@ class Claim:
     method : str
     rivals : sequence of str
     smallest, largest : int or None
-        Numbers of rows between which it is expected; None is no bound.
+        Smallest and largest number of rows for which it is expected; None is no bound.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class Claim:
         return f"{self.method} below {_and(self.rivals)} {where}"
 
     def verdict(self, found: Distances) -> str:
-        """Whether it holds: the closest rival, or every exception and its reason; then how it is beyond `largest`."""
+        """Say whether it holds, with the closest rival or all exceptions and why; then the same beyond `largest`."""
         smallest, largest = self.smallest or 0, self.largest or np.inf
         cells = [(rival, n) for n in found.sizes if smallest <= n <= largest for rival in self.rivals]
         beyond = [(rival, n) for n in found.sizes if n > largest for rival in self.rivals]
@@ -61,49 +62,49 @@ class Claim:
     def _beyond(self, found: Distances, cells: Sequence[Cell]) -> str:
         wrong = self._exceptions(found, cells)
         if not wrong:
-            return " It is so beyond, too."
-        return f" Beyond, it is not so: {self._compared(found, wrong)}{self._why(found, wrong)}"
+            return " It also holds for more rows."
+        return f" For more rows it does not hold: {self._compared(found, wrong)}{self._why(found, wrong)}"
 
     def _exceptions(self, found: Distances, cells: Sequence[Cell]) -> list[Cell]:
         return [cell for cell in cells if not found.gap(self.method, *cell).mean() < 0]
 
     def _compared(self, found: Distances, cells: Sequence[Cell]) -> str:
-        """The means side by side, and the mean of the differences truth by truth with its standard error."""
-        told = [
+        """Return the means side by side, and the mean difference over the truths with its standard error."""
+        lines = [
             f"{found.mean(self.method, n):.3f} against {found.mean(rival, n):.3f} of {rival} at N_s = {n:,} "
             f"(difference {with_error(found.gap(self.method, rival, n), sign='+')})"
             for rival, n in cells
         ]
-        return "; ".join(told) + "."
+        return "; ".join(lines) + "."
 
     def _why(self, found: Distances, wrong: Sequence[Cell]) -> str:
-        """Whether the paper's method falls behind for its atoms: the control, which has the true ones, tells."""
+        """Say whether the paper's method falls behind because of its atoms, by the control with the true atoms."""
         if self.method != PAPER:
             return ""
-        told = []
+        reasons = []
         for n in sorted({n for _, n in wrong}):
             control = found.mean(CONTROL, n)
             ahead = all(control < found.mean(rival, at) for rival, at in wrong if at == n)
-            told.append(
+            reasons.append(
                 f"at N_s = {n:,} it has {control:.3f} with the true atoms, and {DEFAULT}, from rows, "
                 f"{found.mean(DEFAULT, n):.3f}: "
-                + ("what is amiss is the atoms" if ahead else "what is amiss is the fit to pairs, not the atoms")
+                + ("the atoms are the cause" if ahead else "the fit to pairs is the cause, not the atoms")
             )
-        return f" Why: {'; '.join(told)}."
+        return f" Why: {'; '.join(reasons)}."
 
 
 def verdicts(claims: Sequence[Claim], found: Distances) -> str:
-    """A list with a line for each claim, and one about independence."""
+    """Return a list with a line for each claim, and one about independence."""
     return "\n".join(f"- {line}" for line in [*(claim.verdict(found) for claim in claims), above_independence(found)])
 
 
 def above_independence(found: Distances) -> str:
-    """Tell where taking the variables for independent is closer to the truth than a method is."""
-    told = []
+    """Say where independence is closer to the truth than a method."""
+    above = []
     for method in METHODS:
         where = [f"{n:,}" for n in found.sizes if found.mean(method, n) > found.mean(INDEPENDENCE, n)]
-        told += [f"{method} at N_s = {_and(where)}"] if where else []
-    return f"Above independence: {'; '.join(told)}." if told else "No method is above independence anywhere."
+        above += [f"{method} at N_s = {_and(where)}"] if where else []
+    return f"Above independence: {'; '.join(above)}." if above else "No method is above independence anywhere."
 
 
 def _and(names: Sequence[str]) -> str:

@@ -1,10 +1,11 @@
-"""The methods that JUPAD builds on or is compared with, behind one face: fit, score_samples, sample where defined.
+"""The methods that JUPAD builds on or is compared with, all with `fit`, `score_samples` and, where defined, `sample`.
 
 Densities of numbers:
 
-- :class:`CharacteristicDensity`: Fourier series, from the characteristic functions of triples
-- :class:`GaussianMixtureDensity`: Gaussian mixtures, their number fixed, by BIC, or best in hindsight
-- :class:`KernelDensityEstimate`: kernels, the bandwidth by cross-validation
+- :class:`CharacteristicDensity`: Fourier series from the characteristic functions of triples
+- :class:`GaussianMixtureDensity`: Gaussian mixture; its number of components is given, chosen by BIC, or best in
+  hindsight
+- :class:`KernelDensityEstimate`: Gaussian kernels, the bandwidth by cross-validation
 
 Joints of discrete columns:
 
@@ -19,12 +20,12 @@ Any table:
 """
 
 from jointwise.relatives.characteristic import CharacteristicDensity
-from jointwise.relatives.cnmf import PairwisePMF
 from jointwise.relatives.coupled import CoupledPMF
 from jointwise.relatives.cpd3 import CPD3
 from jointwise.relatives.gaussian_mixture import GaussianMixtureDensity
 from jointwise.relatives.independence import IndependenceDensity
 from jointwise.relatives.kernel import KernelDensityEstimate
+from jointwise.relatives.pairwise import PairwisePMF
 from jointwise.relatives.projections import ProjectionPMF
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The face every relative has: tables in, log-densities out, and wrong use told in sentences."""
+"""The interface all relatives share: tables in, log-densities out, clear errors."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from jointwise.tables import encode
 from jointwise.tables.variables import Kind, Schema
 
 DISCRETE = frozenset({Kind.INTEGER, Kind.CATEGORICAL})
+DISCRETE_ADVICE = "Bin it first, or use CPD3 or JUPAD, which take continuous columns."
 NUMBERS = frozenset({Kind.CONTINUOUS, Kind.INTEGER})
 NUMBERS_ADVICE = "Code its categories as numbers if their order means something, or use JUPAD."
-SEEDS = int | np.random.RandomState | None
+Seed = int | np.random.RandomState | None
 
 
 class Relative(DensityMixin, TableEstimator):  # type: ignore[misc]  # scikit-learn's base classes are untyped
     """Density estimator that JUPAD builds on or is compared with.
 
     A subclass says which columns it takes (the class attributes), checks its parameters, fits encoded rows and
-    gives their log-density; the rest is here.
+    computes their log-density.
 
     Attributes
     ----------
@@ -40,14 +41,16 @@ class Relative(DensityMixin, TableEstimator):  # type: ignore[misc]  # scikit-le
         As in scikit-learn.
     """
 
-    #: Kinds of columns that the method is defined for.
+    #: Kinds of columns the method takes.
     _kinds_taken: ClassVar[frozenset[Kind]] = frozenset(Kind)
     #: What to do with a column of another kind.
     _kind_advice: ClassVar[str] = ""
-    #: Fewest columns: three where the method rests on triples.
+    #: Fewest columns; three if the method uses triples.
     _least_columns: ClassVar[int] = 1
     #: Whether rows with missing cells can be used.
     _takes_gaps: ClassVar[bool] = True
+    #: Kinds by column name that override the detected ones; a parameter of some subclasses.
+    kinds: Mapping[str, str] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # scikit-learn passes y everywhere
         """Fit the density of the columns of ``X``.
@@ -60,7 +63,7 @@ class Relative(DensityMixin, TableEstimator):  # type: ignore[misc]  # scikit-le
         self._check_parameters()
         table = self._read(X, reset=True)
         profile = Profile.of(table)
-        schema = profile.schema(self._given_kinds())
+        schema = profile.schema(self.kinds)
         self._check_columns(schema)
         rows = encode(table, schema)
         self._check_gaps(schema, rows)
@@ -69,42 +72,43 @@ class Relative(DensityMixin, TableEstimator):  # type: ignore[misc]  # scikit-le
         return self
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Natural log-density of each row (log-mass where all columns are discrete); shape (n_samples,)."""
+        """Natural log-density of each row (log-mass if all columns are discrete); shape (n_samples,)."""
         return self._logpdf(self._rows(X))
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002
         """Mean log-density of the rows."""
         return float(np.mean(self.score_samples(X)))
 
-    # ---- what a subclass gives -----------------------------------------------------------------------------
+    # ---- what a subclass implements ------------------------------------------------------------------------
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Check every parameter; done first, so that a wrong one is told before any work."""
+        """Check every parameter, before any work is done."""
 
     @abstractmethod
     def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:
-        """Fit encoded rows (n, N), NaN where a cell is missing; `profile` makes axes on request."""
+        """Fit encoded rows (n, N), NaN in missing cells; `profile` makes axes."""
 
     @abstractmethod
     def _logpdf(self, rows: FloatArray) -> FloatArray:
         """Log-density of encoded rows (n, N); shape (n,)."""
 
-    def _given_kinds(self) -> Mapping[str, str] | None:
-        """Kinds by name that override what is found; a subclass with such a parameter returns it."""
-        return None
-
     # ---- what all share ------------------------------------------------------------------------------------
 
     def _rows(self, X: Any) -> FloatArray:
-        """Encoded rows of a table at prediction; an unseen category counts as missing, with a warning."""
+        """Encoded rows of a table to score; an unseen category counts as missing, with a warning."""
         check_is_fitted(self, "schema_")
         rows = encode(self._read(X, reset=False), self.schema_, unseen="missing")
         self._check_gaps(self.schema_, rows)
         return rows
 
+    def _keep_schema(self, schema: Schema) -> None:
+        """Keep schema and names after a fit from marginals, where no table was read."""
+        self.schema_ = schema
+        self._record_names(schema)
+
     def _check_columns(self, schema: Schema) -> None:
-        """Refuse columns of a kind that the method is not defined for, and too few columns."""
+        """Refuse columns of a kind the method does not take, and too few columns."""
         name = type(self).__name__
         for variable in schema:
             if variable.kind not in self._kinds_taken:
@@ -119,17 +123,17 @@ class Relative(DensityMixin, TableEstimator):  # type: ignore[misc]  # scikit-le
             )
 
     def _check_gaps(self, schema: Schema, rows: FloatArray) -> None:
-        """Refuse missing cells where the method has no way with them."""
+        """Refuse missing cells if the method cannot use them."""
         if self._takes_gaps:
             return
         gaps = [schema.names[n] for n in np.flatnonzero(np.isnan(rows).any(axis=0))]
         if gaps:
             raise InputError(
-                f"{type(self).__name__} has no way with missing values (NaN), and there are some in columns "
-                f"{listed(gaps)}. Drop those rows, fill them (JointImputer), or use JUPAD, which takes them."
+                f"{type(self).__name__} cannot use missing values (NaN); found some in columns {listed(gaps)}. Drop "
+                "those rows, fill them (JointImputer), or use JUPAD, which takes them."
             )
 
-    def _check_rank(self, n_components: int, most: int, reason: str) -> None:
+    def _check_n_components(self, n_components: int, most: int, reason: str) -> None:
         """Refuse more components than the method can hold."""
         if n_components > most:
             raise RankError(
@@ -145,7 +149,7 @@ class Relative(DensityMixin, TableEstimator):  # type: ignore[misc]  # scikit-le
 
 
 class JointRelative(Relative):
-    """A relative whose answer is a :class:`~jointwise.JointDensity`; a subclass's `_fit` sets ``density_``.
+    """A relative whose result is a :class:`~jointwise.JointDensity`; a subclass's `_fit` sets ``density_``.
 
     Attributes
     ----------
@@ -155,7 +159,7 @@ class JointRelative(Relative):
 
     density_: JointDensity
 
-    def sample(self, n_samples: int = 1, random_state: SEEDS = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Any:
         """Draw rows from the fitted density, in the frame type that was fitted."""
         check_is_fitted(self, "schema_")
         return self.density_.sample(n_samples, rng=generator(random_state))

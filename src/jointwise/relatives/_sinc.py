@@ -12,19 +12,19 @@ from jointwise._typing import FloatArray, IntArray
 from jointwise.exceptions import InputError
 from jointwise.joint.product import draw_atoms
 
-# Points of the grid in each bin on which integrals are taken and samples drawn: kinks cost about 1e-6 of the mass.
+# Grid points in each bin, for integrals and samples; kinks cost about 1e-6 of the mass.
 POINTS_PER_BIN = 200
-# Values of x evaluated at once: a block's table of terms stays within a few megabytes.
+# Values of x evaluated at once, so that the table of terms takes only a few megabytes.
 BLOCK = 2_048
-# Where |z| is smaller, cos(z)/z - sin(z)/z^2 cancels and its power series is used, right to about 1e-13.
+# Below this |z|, cos(z)/z - sin(z)/z^2 cancels and its power series is used, with an error of about 1e-13.
 SMALL = 1e-2
 
 
 def round_edges(low: float, high: float, n_bins: int) -> FloatArray:
     """Edges of equal-width bins on round numbers around [low, high], the rule of MATLAB's `discretize`.
 
-    A provisional width of one significant digit settles the left edge, a multiple of it; then the width becomes the
-    smallest round number with which `n_bins` bins reach `high`.
+    The left edge is a multiple of a provisional width with one significant digit. The width is then the smallest
+    round number with which `n_bins` bins reach `high`.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def round_edges(low: float, high: float, n_bins: int) -> FloatArray:
 
 
 def checked_edges(name: str, values: FloatArray, n_bins: int) -> FloatArray:
-    """`round_edges` of the values of a column, or a sentence on why it has none."""
+    """Return `round_edges` of the known values (n,) of a column, or raise if it cannot be binned."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     if low == high:
         raise InputError(
-            f"Column {name!r} holds fewer than two different values (n_samples = {len(values)} of them known), so it "
-            'cannot be cut into bins; drop it, or make it categorical (kinds={...: "categorical"}).'
+            f"Column {name!r} holds fewer than two different values (n_samples = {len(values)} known), so it cannot "
+            'be binned; drop it, or make it categorical (kinds={...: "categorical"}).'
         )
     edges = round_edges(low, high, n_bins)
     if not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
@@ -70,7 +70,7 @@ def checked_edges(name: str, values: FloatArray, n_bins: int) -> FloatArray:
 
 
 def bin_codes(values: FloatArray, edges: FloatArray) -> IntArray:
-    """Bin of each value, closed on the left (the last on both sides), and `n_bins` for NaN; shape (n,).
+    """Return the bin of each value, closed on the left (the last on both sides), `n_bins` for NaN; shape (n,).
 
     >>> bin_codes(np.array([0.0, 1.0, 2.0, np.nan]), np.array([0.0, 1.0, 2.0])).tolist()
     [0, 1, 1, 2]
@@ -85,16 +85,16 @@ class Conditionals(ABC):
 
     @abstractmethod
     def values(self, x: FloatArray) -> FloatArray:
-        """Density, or mass, at encoded values (n,) without NaN; shape (n, F)."""
+        """Return density, or mass, at encoded values (n,) without NaN; shape (n, F)."""
 
     @abstractmethod
     def sample(self, component: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Draw once given each of the named components; shape (n,)."""
+        """Draw one value for each given component (n,); shape (n,)."""
 
     def log(self, x: FloatArray) -> FloatArray:
-        """Logarithm of `values`, zero where x is NaN; shape (n, F)."""
+        """Return the logarithm of `values`, zero where x is NaN; shape (n, F)."""
         missing = np.isnan(x)
-        with np.errstate(divide="ignore"):  # a value outside all states has mass zero
+        with np.errstate(divide="ignore"):  # a value that is no state has mass zero
             logs = np.log(self.values(np.where(missing, 0.0, x)))
         logs[missing] = 0.0
         return logs
@@ -111,9 +111,9 @@ class StateConditionals(Conditionals):
     masses : array of shape (I, F)
         Columns on the simplex.
     floor : float
-        Smaller masses, also of values that are no state, are raised to this.
+        Smaller masses are raised to this; it is also the mass of values that are no state.
     normalize : bool
-        Whether the raised masses are scaled to sum one; values that are no state then have mass zero.
+        Whether the raised masses are scaled to sum one; values that are no state then have no mass.
     """
 
     states: FloatArray
@@ -123,14 +123,14 @@ class StateConditionals(Conditionals):
 
     @cached_property
     def _table(self) -> FloatArray:
-        """Masses of the states, and in the last row of anything else."""
+        """Masses of the states, and in the last row of other values; shape (I + 1, F)."""
         raised = np.maximum(self.masses, self.floor)
         if self.normalize:
             return np.vstack([raised / raised.sum(axis=0), np.zeros((1, raised.shape[1]))])
         return np.vstack([raised, np.full((1, raised.shape[1]), self.floor)])
 
     def values(self, x: FloatArray) -> FloatArray:
-        """Mass at each value."""
+        """Return the mass at each value."""
         position = np.minimum(np.searchsorted(self.states, x), len(self.states) - 1)
         return self._table[np.where(self.states[position] == x, position, len(self.states))]
 
@@ -148,7 +148,7 @@ class SincConditionals(Conditionals):
     .. math:: f(x) = \frac{\pi}{T} \sum_{k=0}^{K-1} c_k \, g\Bigl(\frac{\pi (x - t_k)}{T}\Bigr), \qquad
               g(z) = \frac{\cos z}{z} - \frac{\sin z}{z^2}, \quad g(0) = 0,
 
-    where :math:`c_k = 1` beyond the last edge, until there are K terms; then :math:`\max(f, \mathrm{floor})`.
+    with :math:`c_k = 1` beyond the last edge, up to K terms. The density is :math:`\max(f, \mathrm{floor})`.
 
     Parameters
     ----------
@@ -161,9 +161,9 @@ class SincConditionals(Conditionals):
     floor : float
         The smallest density.
     normalize : bool
-        Whether each density is divided by its integral. A floor has none over the whole line, so outside the edges
-        the density is then :math:`\mathrm{floor} / (1 + (d / T)^2)` at a distance d from them, before division: all
-        values stay possible, and the two tails hold :math:`\pi T \, \mathrm{floor}` together.
+        Whether each density is divided by its integral. A constant floor has no finite integral, so at a distance d
+        outside the edges the density is then :math:`\mathrm{floor} / (1 + (d / T)^2)` before division. All values stay
+        possible, and the two tails together hold :math:`\pi T \, \mathrm{floor}`.
     """
 
     edges: FloatArray
@@ -184,7 +184,7 @@ class SincConditionals(Conditionals):
         return np.vstack([np.zeros((1, inner.shape[1])), inner[:-1], np.ones((1, inner.shape[1]))])
 
     def series(self, x: FloatArray) -> FloatArray:
-        """The sum itself at values (n,), negative lobes and all; shape (n, F)."""
+        """Return the sum itself, which may be negative, at values (n,); shape (n, F)."""
         blocks = [self._series(x[start : start + BLOCK]) for start in range(0, max(len(x), 1), BLOCK)]
         return np.concatenate(blocks)
 
@@ -192,7 +192,7 @@ class SincConditionals(Conditionals):
         steps = (x - self.edges[0]) / self.width
         k = np.arange(self.n_terms)
         z = np.pi * (steps[:, None] - k)
-        # cos and sin of z_k are those of z_0, with alternating signs: one pair for all terms
+        # cos and sin of z_k are those of z_0 with alternating signs, so they are computed once
         sign = 1.0 - 2.0 * (k % 2)
         small = np.abs(z) < SMALL
         inverse = 1.0 / np.where(small, 1.0, z)
@@ -205,7 +205,7 @@ class SincConditionals(Conditionals):
         return np.asarray(np.pi / self.width * (terms[:, :n_edges] @ self._cumulative + ones))
 
     def values(self, x: FloatArray) -> FloatArray:
-        """Density at each value."""
+        """Return the density at each value."""
         raised = np.maximum(self.series(x), self.floor)
         if not self.normalize:
             return raised

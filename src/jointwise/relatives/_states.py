@@ -1,4 +1,4 @@
-"""States of discrete columns: one bin, and one atom, for each value."""
+"""States of discrete columns: one bin and one atom for each value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jointwise.tables.variables import Schema, Variable
 
 
 def state_axis(variable: Variable, column: FloatArray) -> DiscreteAxis:
-    """Every category, or every integer that occurs in an encoded column (n,), as a state."""
+    """Return all categories, or all integers that occur in an encoded column (n,), as states."""
     if variable.categories is not None:
         values = np.arange(len(variable.categories), dtype=np.float64)
     else:
@@ -28,12 +28,12 @@ def state_axis(variable: Variable, column: FloatArray) -> DiscreteAxis:
 
 
 def state_axes(schema: Schema, rows: FloatArray) -> tuple[DiscreteAxis, ...]:
-    """States of each column of encoded rows (n, N)."""
+    """Return the states of each column of encoded rows (n, N)."""
     return tuple(state_axis(variable, rows[:, n]) for n, variable in enumerate(schema))
 
 
 def state_density(schema: Schema, axes: Sequence[Axis], factors: Factors) -> JointDensity:
-    """Joint of discrete variables whose factors are masses of states: the dictionaries are identities."""
+    """Return the joint whose factors are masses of states: each dictionary has one atom for each state."""
     dictionaries = tuple(_identity(variable, axis) for variable, axis in zip(schema, axes, strict=True))
     return JointDensity(schema, ProductMixture(factors.weights, factors.coefficients, dictionaries))
 
@@ -45,15 +45,15 @@ def _identity(variable: Variable, axis: Axis) -> Dictionary:
 
 
 def _values(variable: Variable, axis: Axis) -> FloatArray:
-    """The value that each bin of an integer variable stands for."""
+    """Return the value in each bin of an integer variable."""
     if isinstance(axis, DiscreteAxis):
         return axis.values
-    assert isinstance(axis, BinnedAxis)  # the two kinds of axis there are
+    assert isinstance(axis, BinnedAxis)  # the only other kind of axis
     low, high = variable.observed
     values = np.append(axis.edges - 0.5, axis.edges[-1:] + 0.5) if len(axis.edges) else np.array([low])
     if len(axis.spikes) or np.any(np.diff(values) != 1) or (low, high) != (values[0], values[-1]):
         raise InputError(
-            f"The bins of {variable.name!r} hold more than one value each, but here every value is a state. Use a "
-            "DiscreteAxis, or more bins."
+            f"The bins of {variable.name!r} hold more than one value each, but every value must be a state here. Use "
+            "a DiscreteAxis, or more bins."
         )
     return np.asarray(values)

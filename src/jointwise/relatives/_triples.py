@@ -1,27 +1,30 @@
-"""What the methods on triples share: which triples, which settings, the best of several starts."""
+"""What the methods on triples share: which triples, their settings and their problem."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from jointwise._checks import check_choice, check_integer, check_real, listed
 from jointwise.engines import Subset
 from jointwise.exceptions import InputError
 from jointwise.marginals import SubsetMarginals
-from jointwise.relatives.solvers.admm import SimplexADMM
-from jointwise.relatives.solvers.coupled import CoupledADMM, CoupledMirrorDescent
-from jointwise.relatives.solvers.coupled_problem import CoupledProblem, random_factors
-from jointwise.solvers import Factors, Solution, Solver, solve
+from jointwise.relatives._runs import best_run, check_run
+from jointwise.relatives.solvers import (
+    CoupledADMM,
+    CoupledMirrorDescent,
+    CoupledProblem,
+    SimplexADMM,
+    random_factors,
+)
+from jointwise.solvers import Factors, Solution, Solver
 
 LOSSES = ("frobenius", "kl")
-# The published tolerance and steps of ADMM; a closer fit asks for a closer ADMM too.
+# The published tolerance and steps of ADMM; a smaller `tol` also tightens ADMM.
 ADMM_TOL, FACTOR_STEPS, WEIGHT_STEPS = 1e-5, 1000, 200
 
 
@@ -40,20 +43,15 @@ class CoupledSettings:
     def __post_init__(self) -> None:
         check_integer("n_components", self.n_components, 1)
         check_choice("loss", self.loss, LOSSES)
-        if not 0 < check_real("triples", self.triples) <= 1:
-            raise InputError(f"`triples` must be a share of all triples, above 0 and at most 1; got {self.triples!r}.")
+        check_triples(self.triples)
         if self.rho is not None and (self.loss != "frobenius" or not check_real("rho", self.rho) > 0):
             raise InputError(f'`rho` must be a positive number, for loss="frobenius" only, or None; got {self.rho!r}.')
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
+        check_run(self.n_init, self.max_iter, self.tol)
 
     def solution(self, problem: CoupledProblem, rng: np.random.Generator) -> Solution[Factors]:
-        """Return the run of lowest objective among `n_init` random starts."""
+        """Return the best run of `n_init` random starts."""
         starts = (random_factors(problem.sizes, self.n_components, rng) for _ in range(self.n_init))
-        runs = [solve(self._solver(start), problem, max_steps=self.max_iter) for start in starts]
-        return min(runs, key=lambda run: float(run.history[-1]))
+        return best_run(map(self._solver, starts), problem, self.max_iter)
 
     def _solver(self, start: Factors) -> Solver[CoupledProblem, Any, Factors]:
         if self.loss == "kl":
@@ -67,8 +65,14 @@ class CoupledSettings:
         )
 
 
+def check_triples(share: object) -> None:
+    """Refuse anything but a share above 0 and at most 1."""
+    if not 0 < check_real("triples", share) <= 1:
+        raise InputError(f"`triples` must be a share of all triples, above 0 and at most 1; got {share!r}.")
+
+
 def spread_triples(n_variables: int, share: float) -> list[Subset]:
-    """A share of all triples of variables, evenly spaced in their order, which is the published choice.
+    """Return a share of all triples of variables, evenly spaced in their order, as published.
 
     >>> spread_triples(4, 0.5)
     [(0, 1, 2), (0, 2, 3)]
@@ -86,35 +90,22 @@ def spread_triples(n_variables: int, share: float) -> list[Subset]:
 
 
 def coupled_problem(marginals: SubsetMarginals) -> CoupledProblem:
-    """Masses of all subsets that some row has."""
+    """Return the masses of all subsets for which some row has all values."""
     masses = marginals.masses()
     seen = {n for subset in masses for n in subset}
     unseen = [name for n, name in enumerate(marginals.schema.names) if n not in seen]
     if unseen:
         raise InputError(
             f"No row holds a value of {listed(unseen)} together with values of the columns it is counted with, so "
-            "nothing tells how they depend on each other. Drop such columns, or add rows that hold all values."
+            "their dependence cannot be estimated. Drop such columns, or add rows without gaps."
         )
     return CoupledProblem(tuple(axis.n_bins for axis in marginals.axes), masses)
 
 
 def most_components(sizes: tuple[int, ...]) -> int:
-    """So many components hold any joint of variables with these numbers of states: one for each cell of all but one.
+    """Return a number of components that holds any joint of these sizes: one for each cell of all but the largest.
 
     >>> most_components((5, 2, 3))
     6
     """
     return prod(sizes) // max(sizes)
-
-
-def record(model: Any, solution: Solution[Any]) -> None:
-    """Keep how a run ended on the estimator, and warn where it stopped short."""
-    model.n_iter_ = max(solution.n_steps, 1)
-    model.converged_ = solution.converged
-    model.objective_ = float(solution.history[-1])
-    if not solution.converged:
-        warnings.warn(
-            f"{solution.message} Raise max_iter (now {model.max_iter}) or tol (now {model.tol}).",
-            ConvergenceWarning,
-            stacklevel=4,
-        )

@@ -7,25 +7,25 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_integer, check_real, listed
+from jointwise._checks import check_integer, listed
 from jointwise._typing import FloatArray
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.marginals import Profile
-from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, SEEDS, Relative
-from jointwise.relatives._triples import record, spread_triples
-from jointwise.relatives.solvers.characteristic import (
+from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, Relative, Seed
+from jointwise.relatives._runs import best_run, check_not_negative, check_run, record
+from jointwise.relatives._triples import check_triples, spread_triples
+from jointwise.relatives.solvers import (
     CharacteristicALS,
     CharacteristicProblem,
     empirical_characteristic,
     frequencies,
     random_characteristic,
 )
-from jointwise.solvers import solve
 from jointwise.tables import decode
 from jointwise.tables.variables import Schema
 
-# Cells of the midpoint rule on [0, 1]. The absolute value of a series has kinks; with K = 20 the error is below 1e-5.
+# Cells of the midpoint rule on [0, 1]. Despite the kinks of an absolute value the error is below 1e-5 for K = 20.
 N_CELLS = 2048
 
 
@@ -37,44 +37,44 @@ class CharacteristicDensity(Relative):
 
     .. math:: Z_{jkl}[a, b, c] \approx \sum_r \lambda_r \, \Phi_j[a, r] \, \Phi_k[b, r] \, \Phi_l[c, r],
 
-    least squares over all triples, and the factors are turned into densities by Fourier's inversion:
+    by least squares over all triples. Fourier inversion turns the factors into densities:
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n \Bigl| \mathrm{Re} \sum_{k=-K}^{K} \Phi_n[k, r] e^{-2 \pi i k x_n} \Bigr|
               / m_{n,r}.
 
-    A truncated series is negative in places; the absolute value is the published remedy. It makes the mass of a
-    conditional :math:`m_{n,r} = \int_0^1 |\cdot|` more than one. As published there is no division by it, and the
-    density has a total mass above one; ``normalize=True`` divides, which is our repair and the default.
+    A truncated series is negative in places, and the published remedy is the absolute value. It raises the mass of a
+    conditional, :math:`m_{n,r} = \int_0^1 |\cdot|`, above one. The published method does not divide by it, so its
+    density has a total mass above one. ``normalize=True``, the default, divides.
 
     As published: scaling by the smallest and largest value, least squares of least norm for the factors with
-    :math:`\Phi_n[0, r] = 1`, weights on the simplex by ADMM, the start. The code that goes with the paper never runs
-    the weight update (its condition asks for a factorisation to fail), so its weights stay equal; here it runs, with
-    a penalty that follows the problem's scale. Ours: conjugate symmetry, :math:`\Phi_n[-k, r]` being the conjugate of
-    :math:`\Phi_n[k, r]`, is imposed by a symmetric start, and least squares keep it; the range comes from the
-    training rows alone, where the published experiments scale with the test rows too, and is widened by
-    ``padding``; several starts; outside of the range the density is zero, where the published series repeats itself.
+    :math:`\Phi_n[0, r] = 1`, weights on the simplex by ADMM, the start. The code published with the paper never runs
+    the weight update (it runs only if a factorisation fails), so its weights stay equal. Here it runs, with a penalty
+    that follows the problem's scale.
 
-    Integers are taken as real numbers, with a density between them; categories are refused. Rows with missing cells
-    are left out triple by triple, and a missing cell of a row to be scored is integrated out.
+    Ours: a symmetric start, :math:`\Phi_n[-k, r]` the conjugate of :math:`\Phi_n[k, r]`, which least squares keep
+    symmetric; several starts; a range from the training rows alone, widened by ``padding`` (the published experiments
+    also use the test rows); zero density outside the range, where the published series repeats itself.
+
+    Integers are taken as real numbers, with a density between them; categories are refused. A row with missing cells
+    is left out of the triples that need them, and a missing cell of a row to score is integrated out.
 
     Parameters
     ----------
     n_components : int
         Number of components F. Published: 10, 20, 30 or 50 by cross-validation.
     n_frequencies : int
-        K. Published: 10, 15 or 20. The default suits some thousands of rows: nothing holds the factors at high
-        frequencies back from fitting noise.
+        K. Published: 10, 15 or 20. The default suits some thousands of rows: more frequencies fit more noise.
     normalize : bool
         Whether each conditional is divided by its mass.
     padding : float
-        The range is widened at each end by this share of it. With 0, as published, about one row in n / (2 N) falls
-        outside, and a density that ends high at one end rings at the other.
+        The range is widened at each end by this share of it. With 0, as published, about one new row in n / (2 N)
+        falls outside, and a density that ends high at one end oscillates at the other.
     triples : float
         Share of all triples to use, evenly spaced in their order.
     n_init : int
-        Random starts; the one of lowest objective is kept. Published: 1.
+        Random starts; the run with the lowest objective is kept. Published: 1.
     max_iter : int
-        The most sweeps over all blocks. Published: 35.
+        Most sweeps over all blocks. Published: 35.
     tol : float
         Stop when a sweep lowers the objective by no more than this share of it.
     random_state : int, RandomState or None
@@ -93,7 +93,7 @@ class CharacteristicDensity(Relative):
     objective_ : float
         Sum of squared errors over all triples.
     n_iter_, converged_
-        Sweeps of the run that was kept, and whether it met its tolerance.
+        Sweeps of the run kept, and whether it met its tolerance.
 
     References
     ----------
@@ -126,7 +126,7 @@ class CharacteristicDensity(Relative):
         n_init: int = 3,
         max_iter: int = 200,
         tol: float = 1e-3,
-        random_state: SEEDS = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.n_frequencies = n_frequencies
@@ -139,25 +139,23 @@ class CharacteristicDensity(Relative):
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "n_frequencies", "n_init", "max_iter"):
-            check_integer(name, getattr(self, name), 1)
-        for name in ("padding", "tol"):
-            if check_real(name, getattr(self, name)) < 0:
-                raise InputError(f"`{name}` must not be negative; got {getattr(self, name)!r}.")
-        if not 0 < check_real("triples", self.triples) <= 1:
-            raise InputError(f"`triples` must be a share of all triples, above 0 and at most 1; got {self.triples!r}.")
+        check_integer("n_components", self.n_components, 1)
+        check_integer("n_frequencies", self.n_frequencies, 1)
+        check_not_negative("padding", self.padding)
+        check_triples(self.triples)
+        check_run(self.n_init, self.max_iter, self.tol)
         most = (2 * self.n_frequencies + 1) ** 2
-        self._check_rank(self.n_components, most, f"so many hold any triple at n_frequencies={self.n_frequencies}")
+        self._check_n_components(
+            self.n_components, most, f"that many fit any triple exactly at n_frequencies={self.n_frequencies}"
+        )
 
-    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:
-        del profile
+    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # has no axes
         self._fit_range(rows)
         problem = self._problem(self._scaled(rows), schema)
         rng = generator(self.random_state)
         size = (problem.n_variables, self.n_frequencies, self.n_components)
         starts = [random_characteristic(*size, rng) for _ in range(self.n_init)]
-        runs = [solve(CharacteristicALS(start, tol=self.tol), problem, max_steps=self.max_iter) for start in starts]
-        best = min(runs, key=lambda run: float(run.history[-1]))
+        best = best_run((CharacteristicALS(start, tol=self.tol) for start in starts), problem, self.max_iter)
         self.weights_, self.factors_ = best.value.weights, best.value.factors
         self.masses_ = np.stack([self._series(n, _midpoints()).mean(axis=0) for n in range(len(schema))])
         record(self, best)
@@ -172,7 +170,7 @@ class CharacteristicDensity(Relative):
         return np.asarray((rows - self.low_) / self.width_)
 
     def _problem(self, scaled: FloatArray, schema: Schema) -> CharacteristicProblem:
-        """Characteristic functions of all triples that some row has."""
+        """Return the characteristic functions of all triples for which some row has all values."""
         tensors = {}
         for triple in spread_triples(len(schema), self.triples):
             part = scaled[:, triple]
@@ -183,7 +181,7 @@ class CharacteristicDensity(Relative):
         if unseen:
             raise InputError(
                 f"No row holds a value of {listed(schema.names[n] for n in unseen)} together with values of two other "
-                "columns. Drop such columns, or add rows that hold all values."
+                "columns. Drop such columns, or add rows without gaps."
             )
         return CharacteristicProblem(len(schema), tensors)
 
@@ -202,16 +200,16 @@ class CharacteristicDensity(Relative):
             here[gap] = self.masses_[n]
             density *= here / self.masses_[n] if self.normalize else here
             shift -= np.where(gap, 0.0, np.log(self.width_[n]))
-            top = density.max(axis=1, keepdims=True)  # kept near one: many columns would underflow
+            top = density.max(axis=1, keepdims=True)  # rescaled to one: the product over many columns would underflow
             density /= np.where(top > 0, top, 1.0)
-            with np.errstate(divide="ignore"):  # the log of no density at all is -inf, as it should be
+            with np.errstate(divide="ignore"):  # no density at all has the log-density -inf
                 shift += np.log(top[:, 0])
         return np.asarray(shift + np.log(np.maximum(density.sum(axis=1), np.finfo(float).tiny)))
 
-    def sample(self, n_samples: int = 1, random_state: SEEDS = None) -> Any:
-        """Draw rows from the fitted density, divided by its mass; in the frame type that was fitted.
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Any:
+        """Draw rows from the fitted density divided by its mass, in the frame type that was fitted.
 
-        A column is drawn from the cells of the grid that its mass was computed on, uniformly inside a cell.
+        Each value comes from a cell of the grid used for the masses, and is uniform inside it.
         """
         check_is_fitted(self, "schema_")
         rng = generator(random_state)

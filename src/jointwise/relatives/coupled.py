@@ -9,9 +9,10 @@ from jointwise._typing import FloatArray
 from jointwise.axes import encode_rows
 from jointwise.estimators._tables import generator
 from jointwise.marginals import Profile, SubsetMarginals
-from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
+from jointwise.relatives._base import DISCRETE, DISCRETE_ADVICE, JointRelative, Seed
+from jointwise.relatives._runs import record
 from jointwise.relatives._states import state_axes, state_density
-from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, record, spread_triples
+from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, spread_triples
 from jointwise.tables.variables import Kind, Schema
 
 
@@ -22,12 +23,12 @@ class CoupledPMF(JointRelative):
               \min \tfrac12 \sum_{j<k<l} \Bigl\| \hat Z_{jkl} - \sum_r \lambda_r A_j[:, r] \otimes A_k[:, r] \otimes
               A_l[:, r] \Bigr\|_F^2
 
-    over weights and columns of :math:`A_n` (states x components) on the simplex. Triples determine the joint as long
-    as the rank is moderate, for N variables of I states each up to about :math:`(\lfloor N/3 \rfloor I + 1)^2 / 16`.
+    over weights and columns of :math:`A_n` (states x components) on the simplex. Triples determine the joint if its
+    rank is moderate: for N variables with I states each, up to about :math:`(\lfloor N/3 \rfloor I + 1)^2 / 16`.
 
     As published: the model, the squared error, ADMM on one block after another with kept duals. Ours: the penalty
-    rho = trace(G) / F of the authors' later code, several starts, the divergence as another loss, and missing cells,
-    which are left out triple by triple.
+    rho = trace(G) / F of the authors' later code, several starts, the divergence as another loss, and gaps: a row is
+    left out of the triples in which it has a missing cell.
 
     Parameters
     ----------
@@ -36,16 +37,16 @@ class CoupledPMF(JointRelative):
     loss : "frobenius" or "kl"
         Squared error by ADMM, or Kullback-Leibler divergence by mirror descent.
     rho : float, optional
-        Penalty of ADMM; trace(G) / F of each block by default. Code that goes with [1]_ fixes rho = 10, far above what
-        masses ask for: blocks hardly move, and the fit ends short of the optimum.
+        Penalty of ADMM; trace(G) / F of each block by default. The code published with [1]_ fixes rho = 10, which is
+        far too large for masses: blocks hardly move, and the fit ends short of the optimum.
     triples : float
         Share of all triples to use, evenly spaced in their order.
     kinds : mapping of column names to "integer", "categorical" or "ordinal", optional
-        Overrides what is found from the column's type.
+        Overrides the kind detected from the column's type.
     n_init : int
-        Random starts; the one of lowest objective is kept.
+        Random starts; the run with the lowest objective is kept.
     max_iter : int
-        The most sweeps over all blocks.
+        Most sweeps over all blocks.
     tol : float
         Stop when a sweep changes the objective by no more than this share of it.
     random_state : int, RandomState or None
@@ -54,11 +55,11 @@ class CoupledPMF(JointRelative):
     Attributes
     ----------
     density_ : JointDensity
-        Of `n_components` components, with one atom for each state.
+        With `n_components` components and one atom for each state.
     objective_ : float
-        Its squared error or divergence.
+        Squared error or divergence of the triples.
     n_iter_, converged_
-        Sweeps of the run that was kept, and whether it met its tolerance.
+        Sweeps of the run kept, and whether it met its tolerance.
 
     References
     ----------
@@ -76,7 +77,7 @@ class CoupledPMF(JointRelative):
     """
 
     _kinds_taken: ClassVar[frozenset[Kind]] = DISCRETE
-    _kind_advice: ClassVar[str] = "Bin it first, or use CPD3 or JUPAD."
+    _kind_advice: ClassVar[str] = DISCRETE_ADVICE
     _least_columns: ClassVar[int] = 3
 
     def __init__(
@@ -90,7 +91,7 @@ class CoupledPMF(JointRelative):
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-5,
-        random_state: SEEDS = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.loss = loss
@@ -103,18 +104,17 @@ class CoupledPMF(JointRelative):
         self.random_state = random_state
 
     def fit_marginals(self, marginals: SubsetMarginals) -> Self:
-        """Fit from counts or exact masses of triples (or any subsets of two or more columns); no row is needed.
+        """Fit from counts or exact masses of triples, or of any subsets of two or more columns, without rows.
 
         Parameters
         ----------
         marginals : SubsetMarginals
-            Of discrete variables, a bin for each value. Exact marginals (n = infinity) are masses in place of counts.
+            Of discrete variables, with a bin for each value; masses in place of counts are exact marginals.
         """
         self._check_parameters()
         self._check_columns(marginals.schema)
         self._fit_marginals(marginals)
-        self.schema_ = marginals.schema
-        self._record_names(marginals.schema)
+        self._keep_schema(marginals.schema)
         return self
 
     def _settings(self) -> CoupledSettings:
@@ -125,9 +125,6 @@ class CoupledPMF(JointRelative):
     def _check_parameters(self) -> None:
         self._settings()
 
-    def _given_kinds(self) -> Mapping[str, str] | None:
-        return self.kinds
-
     def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # every value is a bin
         axes = state_axes(schema, rows)
         subsets = spread_triples(len(axes), self.triples)
@@ -135,7 +132,8 @@ class CoupledPMF(JointRelative):
 
     def _fit_marginals(self, marginals: SubsetMarginals) -> None:
         problem = coupled_problem(marginals)
-        self._check_rank(self.n_components, most_components(problem.sizes), "so many hold any joint of these columns")
+        most = most_components(problem.sizes)
+        self._check_n_components(self.n_components, most, "that many hold any joint of these columns")
         solution = self._settings().solution(problem, generator(self.random_state))
         self.density_ = state_density(marginals.schema, marginals.axes, solution.value)
         record(self, solution)

@@ -15,12 +15,13 @@ from jointwise.axes import Axis, BinnedAxis, code_dtype
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.marginals import Profile, SubsetMarginals
-from jointwise.relatives._base import SEEDS, Relative
+from jointwise.relatives._base import Relative, Seed
+from jointwise.relatives._runs import record
 from jointwise.relatives._sinc import Conditionals, SincConditionals, StateConditionals, bin_codes, checked_edges
 from jointwise.relatives._states import state_axis
-from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, record, spread_triples
+from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, spread_triples
 from jointwise.tables import decode
-from jointwise.tables.variables import Kind, Schema
+from jointwise.tables.variables import Kind, Schema, Variable
 
 
 class CPD3(Relative):
@@ -28,31 +29,32 @@ class CPD3(Relative):
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n f_n(x_n \mid r)
 
-    Every continuous column is cut into equal bins. Weights and bin masses :math:`A_n` (bins x components) are fitted
-    to the masses of triples,
+    Each continuous column is cut into bins of equal width. Weights and bin masses :math:`A_n` (bins x components) are
+    fitted to the masses of triples,
 
     .. math:: \min \tfrac12 \sum_{j<k<l} \Bigl\| \hat Z_{jkl} - \sum_r \lambda_r A_j[:, r] \otimes A_k[:, r] \otimes
               A_l[:, r] \Bigr\|_F^2 \quad \text{or} \quad \min \sum_{j<k<l} \mathrm{KL}(\hat Z_{jkl} \,\|\, \cdot),
 
     and :math:`f_n(x \mid r)` is the derivative of the sinc series through the distribution function of column r of
-    :math:`A_n` at the edges, no smaller than `floor`.
+    :math:`A_n` at the edges, raised to `floor` where it is smaller.
 
-    As published by default: 15 bins of round width around the sample's range, at every sample size; all triples (the
-    authors' demonstration keeps every fifth: ``triples=0.2``); 3 random starts; ADMM and mirror descent with their
-    settings; series of 400 terms padded with ones on the right; the floor. **As published the score is not a
-    density**: raising it to the floor gives it a total mass above one (1.05 to 1.7 on the paper's experiments, within
-    the range of the bins; over the whole line a floor has no finite mass), and nothing divides by it. A mean
-    log-ratio to the truth is flattered by as much; ``normalize=True`` mends it.
+    The defaults are the published ones: 15 bins of round width around the sample's range, at every sample size; all
+    triples (the authors' demonstration keeps every fifth: ``triples=0.2``); 3 random starts; ADMM and mirror descent
+    with their settings; series of 400 terms padded with ones on the right; the floor.
 
-    Ours: the projection on the simplex is the Euclidean one (the published one differs where a column's positive part
-    sums to less than one); ``normalize``; integers and categories, whose states are bins and whose masses, no smaller
-    than the floor either, are not interpolated; missing cells, left out triple by triple in fitting and as factors of
-    one in scoring.
+    **As published the score is not a density.** The floor gives it a total mass above one (1.05 to 1.7 on the paper's
+    experiments, within the range of the bins; infinite over the whole line), and the mean log-ratio to the truth looks
+    better by as much. ``normalize=True`` divides by the mass.
+
+    Ours: the Euclidean projection on the simplex (the published one differs where a column's positive part sums to
+    less than one); ``normalize``; integers and categories, whose states are bins with masses of at least `floor` that
+    are not interpolated; gaps: a row is left out of the triples in which it has a missing cell, and a missing cell of
+    a row to score is a factor of one.
 
     Parameters
     ----------
     n_components : int
-        Number of components F. The published experiments use the true one.
+        Number of components F. The published experiments use the true number.
     loss : "frobenius" or "kl"
         Squared error by ADMM, or Kullback-Leibler divergence by mirror descent.
     n_bins : int
@@ -67,11 +69,11 @@ class CPD3(Relative):
     floor : float
         Smallest value of a conditional density (in the column's own units) or mass.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
-        Overrides what is found from the column's type. An integer column of many values is best taken as continuous.
+        Overrides the kind detected from the column's type. Take an integer column of many values as continuous.
     n_init : int
-        Random starts; the one of lowest objective is kept.
+        Random starts; the run with the lowest objective is kept.
     max_iter : int
-        The most sweeps over all blocks.
+        Most sweeps over all blocks.
     tol : float
         Stop when a sweep changes the objective by no more than this share of it.
     random_state : int, RandomState or None
@@ -88,7 +90,7 @@ class CPD3(Relative):
     objective_ : float
         Squared error or divergence of the triples.
     n_iter_, converged_
-        Sweeps of the run that was kept, and whether it met its tolerance.
+        Sweeps of the run kept, and whether it met its tolerance.
 
     References
     ----------
@@ -121,7 +123,7 @@ class CPD3(Relative):
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-5,
-        random_state: SEEDS = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.loss = loss
@@ -136,16 +138,16 @@ class CPD3(Relative):
         self.tol = tol
         self.random_state = random_state
 
-    def sample(self, n_samples: int = 1, random_state: SEEDS = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Any:
         """Draw rows, in the frame type that was fitted; only with ``normalize=True``.
 
-        Without it the score has a total mass other than one (over the whole line, an infinite one), so there is no
-        law to draw from. Values come by inverse distribution functions on a fine grid.
+        Without it the score is not a density, so it has no samples. Values come from inverse distribution functions
+        on a fine grid.
         """
         check_is_fitted(self, "schema_")
         if not self.normalize:
             raise InputError(
-                "CPD3 as published scores with a total mass other than one, so it is no law to draw from; fit with "
+                "The score of CPD3 as published does not integrate to one, so it cannot be sampled; fit with "
                 "normalize=True to sample."
             )
         rng = generator(random_state)
@@ -163,16 +165,14 @@ class CPD3(Relative):
         if not check_real("floor", self.floor) > 0:
             raise InputError(f"`floor` must be a positive number; got {self.floor!r}.")
 
-    def _given_kinds(self) -> Mapping[str, str] | None:
-        return self.kinds
-
     def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # has its own bins
-        columns = [self._binned(variable.name, variable.kind, rows[:, n], schema) for n, variable in enumerate(schema)]
+        columns = [self._binned(variable, rows[:, n]) for n, variable in enumerate(schema)]
         axes = [axis for axis, _, _ in columns]
         codes = np.column_stack([codes for _, codes, _ in columns]).astype(code_dtype(axes))
         marginals = SubsetMarginals.from_codes(codes, schema, axes, spread_triples(len(axes), self.triples))
         problem = coupled_problem(marginals)
-        self._check_rank(self.n_components, most_components(problem.sizes), "so many hold any joint of these bins")
+        most = most_components(problem.sizes)
+        self._check_n_components(self.n_components, most, "that many hold any joint of these bins")
         solution = self._settings().solution(problem, generator(self.random_state))
         self.weights_, self.masses_ = solution.value.weights, solution.value.coefficients
         self.edges_ = tuple(edges for _, _, edges in columns)
@@ -182,15 +182,13 @@ class CPD3(Relative):
         )
         record(self, solution)
 
-    def _binned(
-        self, name: str, kind: Kind, column: FloatArray, schema: Schema
-    ) -> tuple[Axis, AnyArray, FloatArray | None]:
-        """Axis and codes of a column, and the edges of a continuous one."""
-        if kind is not Kind.CONTINUOUS:
-            states = state_axis(schema[name], column)
+    def _binned(self, variable: Variable, column: FloatArray) -> tuple[Axis, AnyArray, FloatArray | None]:
+        """Return axis and codes of a column, and the edges of a continuous one."""
+        if variable.kind is not Kind.CONTINUOUS:
+            states = state_axis(variable, column)
             return states, states.index(column), None
-        edges = checked_edges(name, column[~np.isnan(column)], self.n_bins)
-        # the axis lends its number of bins; which side of a bin is closed is for the codes to say
+        edges = checked_edges(variable.name, column[~np.isnan(column)], self.n_bins)
+        # only the axis's number of bins is used; the codes decide which side of a bin is closed
         return BinnedAxis(edges[1:-1]), bin_codes(column, edges), edges
 
     def _conditional(self, axis: Axis, edges: FloatArray | None, masses: FloatArray) -> Conditionals:
@@ -199,7 +197,7 @@ class CPD3(Relative):
         return SincConditionals(edges, masses, self.n_terms, self.floor, self.normalize)
 
     def _logpdf(self, rows: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):  # a component of weight zero has no part in anything
+        with np.errstate(divide="ignore"):  # a component of weight zero adds nothing
             total = np.tile(np.log(self.weights_), (len(rows), 1))
         for n, conditionals in enumerate(self._conditionals):
             total += conditionals.log(rows[:, n])

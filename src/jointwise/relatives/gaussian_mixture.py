@@ -1,4 +1,4 @@
-"""Gaussian mixtures, scikit-learn's, with the number of components fixed, by BIC, or best in hindsight."""
+"""Gaussian mixtures of scikit-learn, with a number of components that is given, chosen by BIC, or best in hindsight."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_choice, check_integer, check_real
+from jointwise._checks import check_choice, check_integer
 from jointwise._typing import FloatArray
 from jointwise.estimators._tables import generator
-from jointwise.exceptions import InputError, RankError
+from jointwise.exceptions import CovarianceError, InputError, RankError
 from jointwise.joint.density import JointDensity
 from jointwise.marginals import Profile
 from jointwise.metrics import mean_absolute_log_ratio
-from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, SEEDS, Relative
+from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, Relative, Seed
+from jointwise.relatives._runs import check_not_negative, check_run
 from jointwise.tables import decode, encode
 from jointwise.tables.variables import Schema
 
-# Points drawn from the truth to compare candidates on.
+# Points drawn from the truth, to measure the distance of candidates.
 N_POINTS = 1000
 
 
@@ -33,29 +34,28 @@ class GaussianMixtureDensity(Relative):
 
     .. math:: f(x) = \sum_r \lambda_r \, \mathcal N(x; \mu_r, \Sigma_r)
 
-    A thin face over :class:`sklearn.mixture.GaussianMixture`. Integers are taken as real numbers, with a density
-    between them; missing values are refused. When the number of components is searched for, it grows along
-    ``candidates`` until a covariance fails (a component is left with too few rows for one), and the best up to
-    there is kept.
+    A thin wrapper of :class:`sklearn.mixture.GaussianMixture`. Integers are taken as real numbers, with a density
+    between them; missing values are refused. A search for the number of components goes through ``candidates`` until
+    a covariance fails (a component has too few rows for one) and keeps the best candidate before that.
 
     Parameters
     ----------
     n_components : int, "bic" or "hindsight"
         Number of components; or the candidate with the lowest Bayesian information criterion; or the candidate
-        closest to the truth given to :meth:`fit`, which nobody has outside of experiments and which flatters.
+        closest to the truth given to :meth:`fit`, which is known in experiments only and flatters the method.
     candidates : sequence of int
-        Increasing numbers to choose from.
+        Increasing numbers of components to choose from.
     covariance_type : "full" or "diag"
     n_init : int
-        Starts; the best is kept.
+        Number of starts; the best run is kept.
     max_iter : int
-        The most EM steps.
+        Most EM steps.
     tol : float
-        EM stops when the mean log-likelihood of a row gains less.
+        EM stops when a step raises the mean log-likelihood of a row by less than this.
     reg_covar : float
         Added to the diagonal of every covariance.
     random_state : int, RandomState or None
-        Draws the starts, and the points that hindsight compares on.
+        Draws the starts, and the points for "hindsight".
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class GaussianMixtureDensity(Relative):
     n_components_ : int
         Number of components of the mixture kept.
     criteria_ : dict of int to float
-        BIC, or distance D to the truth, of every candidate that could be fitted; empty for a fixed number.
+        BIC, or distance D to the truth, of every candidate fitted; empty for a given number.
     converged_ : bool
         Whether the mixture kept met its tolerance.
 
@@ -93,7 +93,7 @@ class GaussianMixtureDensity(Relative):
         max_iter: int = 200,
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
-        random_state: SEEDS = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.candidates = candidates
@@ -112,11 +112,11 @@ class GaussianMixtureDensity(Relative):
         X : frame, mapping or array of shape (n_samples, n_features)
         y : ignored
         truth : JointDensity, optional
-            The law that the rows come from; for ``n_components="hindsight"`` only, which needs it.
+            The law of the rows; needed for ``n_components="hindsight"``, refused otherwise.
         """
         if (truth is not None) != (self.n_components == "hindsight"):
             raise InputError(
-                '`truth` belongs to n_components="hindsight", which compares candidates with it: give both or neither.'
+                '`truth` is for n_components="hindsight" only, which compares candidates with it: give both or neither.'
             )
         self._truth = truth
         try:
@@ -133,14 +133,10 @@ class GaussianMixtureDensity(Relative):
         else:
             check_integer("n_components", self.n_components, 1)
         check_choice("covariance_type", self.covariance_type, ("full", "diag"))
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        for name in ("tol", "reg_covar"):
-            if check_real(name, getattr(self, name)) < 0:
-                raise InputError(f"`{name}` must not be negative; got {getattr(self, name)!r}.")
+        check_run(self.n_init, self.max_iter, self.tol)
+        check_not_negative("reg_covar", self.reg_covar)
 
-    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:
-        del profile
+    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # has no axes
         seed = int(generator(self.random_state).integers(2**31))  # the same starts whatever the candidates
         self.criteria_: dict[int, float] = {}
         if isinstance(self.n_components, str):
@@ -167,19 +163,19 @@ class GaussianMixtureDensity(Relative):
             except (RankError, CovarianceError):
                 if not fitted:
                     raise
-                break  # more components would leave even fewer rows for each
+                break  # more components would have even fewer rows each
             self.criteria_[k] = float(criterion(fitted[k]))
         return fitted[min(self.criteria_, key=self.criteria_.__getitem__)]
 
     def _hindsight(self, schema: Schema, seed: int) -> Any:
         truth = self._truth
-        assert truth is not None  # the caller asked
+        assert truth is not None  # checked by the caller
         points = truth.sample(N_POINTS, rng=seed)
         rows, logs = encode(points, schema), truth.logpdf(points)
         return lambda mixture: mean_absolute_log_ratio(mixture.score_samples, lambda _: logs, rows)
 
     def _fitted(self, rows: FloatArray, k: int, seed: int) -> GaussianMixture:
-        self._check_rank(k, len(rows), f"there are {len(rows)} sample(s), and each component needs one of its own")
+        self._check_n_components(k, len(rows), f"there are {len(rows)} sample(s), and each component needs one")
         mixture = GaussianMixture(
             k,
             covariance_type=self.covariance_type,
@@ -190,7 +186,7 @@ class GaussianMixtureDensity(Relative):
             random_state=seed,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told once, of the mixture that is kept
+            warnings.simplefilter("ignore", ConvergenceWarning)  # _fit warns once, for the mixture kept
             try:
                 return mixture.fit(rows)
             except ValueError as error:
@@ -202,15 +198,11 @@ class GaussianMixtureDensity(Relative):
     def _logpdf(self, rows: FloatArray) -> FloatArray:
         return np.asarray(self.mixture_.score_samples(rows))
 
-    def sample(self, n_samples: int = 1, random_state: SEEDS = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Any:
         """Draw rows from the fitted density, in the frame type that was fitted; integers are rounded."""
         check_is_fitted(self, "schema_")
-        if n_samples == 0:  # scikit-learn draws one row or more
+        if n_samples == 0:  # scikit-learn refuses to draw no row
             return decode(np.empty((0, len(self.schema_))), self.schema_)
         rng = check_random_state(random_state)
         mixture = copy(self.mixture_).set_params(random_state=rng)
         return decode(rng.permutation(mixture.sample(n_samples)[0]), self.schema_)
-
-
-class CovarianceError(InputError):
-    """A component has too few, or too similar, rows for a covariance."""

@@ -14,34 +14,34 @@ from jointwise.fitting.choice import choose_dictionaries
 from jointwise.joint.density import JointDensity
 from jointwise.joint.product import ProductMixture
 from jointwise.marginals import Profile
-from jointwise.relatives._base import SEEDS, JointRelative
+from jointwise.relatives._base import JointRelative, Seed
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import simplex_weights
 from jointwise.tables.variables import Schema
 
 
 class IndependenceDensity(JointRelative):
-    r"""Product of 1-D fits, as if the columns had nothing to do with each other.
+    r"""Product of 1-D fits, as if the columns were independent.
 
     .. math:: f(x) = \prod_n \sum_l b_{n,l} \, d_{n,l}(x_n)
 
-    Each column gets the dictionary that predicts its held-out counts best, and the weights of its atoms by maximum
-    likelihood: the 1-D part of JUPAD, and a baseline that no estimate of a joint should fall behind. Columns of every
-    kind are taken, and missing cells are left out column by column.
+    Each column gets the dictionary that predicts its held-out counts best, and the maximum-likelihood weights of its
+    atoms. This is the 1-D part of JUPAD, and a baseline that every estimate of a joint should beat. Columns of every
+    kind are taken; a missing cell is left out of its column.
 
     Parameters
     ----------
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
-        Overrides what is found from the column's type.
+        Overrides the kind detected from the column's type.
     n_bins : int
-        The most bins of a column that is neither categorical nor an integer with few values.
+        Most bins of a column. Categories, and integers with few values, have a bin for each value.
     random_state : int, RandomState or None
-        Deals counts to cross-validation folds.
+        Splits counts into cross-validation folds.
 
     Attributes
     ----------
     density_ : JointDensity
-        Of one component.
+        With one component.
 
     Examples
     --------
@@ -51,15 +51,10 @@ class IndependenceDensity(JointRelative):
     0.5
     """
 
-    def __init__(
-        self, *, kinds: Mapping[str, str] | None = None, n_bins: int = 128, random_state: SEEDS = None
-    ) -> None:
+    def __init__(self, *, kinds: Mapping[str, str] | None = None, n_bins: int = 128, random_state: Seed = None) -> None:
         self.kinds = kinds
         self.n_bins = n_bins
         self.random_state = random_state
-
-    def _given_kinds(self) -> Mapping[str, str] | None:
-        return self.kinds
 
     def _check_parameters(self) -> None:
         check_integer("n_bins", self.n_bins, 1)
@@ -67,7 +62,7 @@ class IndependenceDensity(JointRelative):
     def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:
         axes = profile.axes(schema, self.n_bins)
         coded = CodedRows(schema, axes, encode_rows(rows, axes))
-        # nothing but the margin is at stake, so the best candidate is taken, not the smallest good one
+        # only the margins matter, so the best candidate is taken, not the smallest good one
         dictionaries = choose_dictionaries(coded, {}, generator(self.random_state), slack=0.0)
         weights = [
             simplex_weights(d.masses(axis), coded.marginal(n))[:, None]

@@ -1,4 +1,4 @@
-"""Kernel density estimate, scikit-learn's."""
+"""Kernel density estimate of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from jointwise._checks import check_integer, check_real
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.marginals import Profile
-from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, SEEDS, Relative
+from jointwise.relatives._base import NUMBERS, NUMBERS_ADVICE, Relative, Seed
 from jointwise.tables import decode
 from jointwise.tables.variables import Schema
 
-# Bandwidths tried, as multiples of Scott's rule n^(-1 / (N + 4)), which suits one Gaussian: densities with more to them
-# need less.
+# Bandwidths tried, as multiples of Scott's rule n^(-1 / (N + 4)). That rule suits one Gaussian; densities with more
+# detail need less.
 MULTIPLES = np.geomspace(0.2, 1.6, 8)
 
 
@@ -29,19 +29,19 @@ class KernelDensityEstimate(Relative):
     .. math:: f(x) = \frac{1}{n \prod_n \sigma_n} \sum_i \prod_n \frac1h \varphi\Bigl(
               \frac{x_n - x_{i,n}}{h \sigma_n}\Bigr)
 
-    with :math:`\sigma_n` the standard deviation of column n: one bandwidth h then serves columns of any unit. A thin
-    face over :class:`sklearn.neighbors.KernelDensity`. Integers are taken as real numbers, with a density between
+    with :math:`\sigma_n` the standard deviation of column n, so that one bandwidth h suits columns of any unit. A thin
+    wrapper of :class:`sklearn.neighbors.KernelDensity`. Integers are taken as real numbers, with a density between
     them; missing values are refused.
 
     Parameters
     ----------
     bandwidth : float or "cv"
-        h, in standard deviations. "cv" takes the one of eight multiples of Scott's rule (0.2 to 1.6) that gives
-        held-out rows the largest likelihood.
+        h, in standard deviations. "cv" tries eight multiples of Scott's rule (0.2 to 1.6) and takes the one with the
+        largest likelihood of held-out rows.
     n_folds : int
         Folds of the cross-validation.
     random_state : int, RandomState or None
-        Deals rows to folds.
+        Splits rows into folds.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class KernelDensityEstimate(Relative):
     kernel_density_ : sklearn.neighbors.KernelDensity
         Of the standardised columns.
     mean_, scale_ : arrays of shape (N,)
-        What columns were standardised with.
+        Mean and standard deviation used to standardise columns.
 
     Examples
     --------
@@ -66,9 +66,7 @@ class KernelDensityEstimate(Relative):
     _kind_advice = NUMBERS_ADVICE
     _takes_gaps = False
 
-    def __init__(
-        self, bandwidth: float | Literal["cv"] = "cv", *, n_folds: int = 5, random_state: SEEDS = None
-    ) -> None:
+    def __init__(self, bandwidth: float | Literal["cv"] = "cv", *, n_folds: int = 5, random_state: Seed = None) -> None:
         self.bandwidth = bandwidth
         self.n_folds = n_folds
         self.random_state = random_state
@@ -78,8 +76,7 @@ class KernelDensityEstimate(Relative):
             raise InputError(f'`bandwidth` must be "cv" or a positive number; got {self.bandwidth!r}.')
         check_integer("n_folds", self.n_folds, 2)
 
-    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:
-        del schema, profile
+    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # has no axes
         self.mean_ = rows.mean(axis=0)
         spread = rows.std(axis=0)
         self.scale_ = np.where(spread > 0, spread, 1.0)
@@ -102,7 +99,7 @@ class KernelDensityEstimate(Relative):
         standard = (rows - self.mean_) / self.scale_
         return np.asarray(self.kernel_density_.score_samples(standard) - np.log(self.scale_).sum())
 
-    def sample(self, n_samples: int = 1, random_state: SEEDS = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Any:
         """Draw rows from the fitted density, in the frame type that was fitted; integers are rounded."""
         check_is_fitted(self, "schema_")
         drawn = self.kernel_density_.sample(n_samples, random_state=check_random_state(random_state))

@@ -10,27 +10,26 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from jointwise._checks import check_integer, check_real, listed
+from jointwise._checks import check_integer, listed
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis, encode_rows
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.marginals import Profile
-from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
+from jointwise.relatives._base import DISCRETE, DISCRETE_ADVICE, JointRelative, Seed
+from jointwise.relatives._runs import best_run, check_run, record
 from jointwise.relatives._states import state_axes, state_density
-from jointwise.relatives._triples import record
-from jointwise.relatives.solvers.projection_scoring import ProjectionScoring
-from jointwise.relatives.solvers.projections import ProjectionEM, ProjectionProblem, cycle
+from jointwise.relatives.solvers import ProjectionEM, ProjectionProblem, ProjectionScoring, cycle
 from jointwise.solvers import solve, start_around
 from jointwise.tables.variables import Kind, Schema, Variable
 
-# Subsets of variables are all used where there are no more than this many of them per variable.
+# n_projections="auto" takes one for each subset of variables, up to 10 per variable, or 20 in all if that is more.
 SUBSETS_PER_VARIABLE, LEAST_SUBSETS = 10, 20
-# Beyond this many subsets they are drawn one by one, not dealt from a list of all.
+# With more subsets than this, they are drawn one by one, not taken from a list of all.
 MOST_SUBSETS = 100_000
-# Scoring steps at the end, where their derivatives are no more than this many numbers: elsewhere they cost too much.
+# Scoring steps at the end; skipped if their derivatives are more numbers than this, which would take too long.
 SCORING_STEPS, MOST_DERIVATIVES = 20, 2**22
-# Numbers that a pass holds at once, half a gigabyte of them.
+# Most numbers that a pass holds at once: half a gigabyte.
 MOST_NUMBERS = 2**26
 
 
@@ -43,31 +42,31 @@ class ProjectionPMF(JointRelative):
 
     .. math:: p_a(y) = \sum_r \lambda_r \sum_{x : \langle a, x \rangle = y} \prod_n A_n[x_n, r].
 
-    The weights and factors are those for which the masses of all projections together are most likely.
+    Weights and factors maximise the likelihood of the masses of all projections together.
 
-    From the reference comes the idea: a joint of low rank, recovered from one-way marginals of random projections
-    as in tomography. The rest is ours: sparse projections with integer coefficients, so that the masses need no
+    The idea is that of the reference: a joint of low rank, recovered from one-way marginals of random projections as
+    in tomography. The rest is ours: sparse projections with integer coefficients, so that the masses need no
     interpolation; the composite likelihood of the projections as the objective; accelerated EM on it from several
-    starts (:class:`jointwise.solvers.ProjectionEM`); and a few scoring steps at the end, which find the last digits
-    where masses are exact (:class:`jointwise.solvers.ProjectionScoring`; left out on large problems).
+    starts (:class:`jointwise.relatives.solvers.ProjectionEM`); and a few scoring steps at the end, which find the last
+    digits if masses are exact (:class:`jointwise.relatives.solvers.ProjectionScoring`; skipped on large problems).
 
     Parameters
     ----------
     n_components : int
         Number of components F, the rank of the tensor.
     n_projections : int or "auto"
-        Number of projections M. "auto" takes one for every subset of ``n_terms`` columns, up to ten subsets per column
-        (and twenty at least), picked at random.
+        Number of projections M. "auto" takes one for every subset of ``n_terms`` columns; if there are more than ten
+        subsets per column (and more than twenty), it takes that many at random.
     n_terms : int
-        Columns that take part in one projection.
+        Number of columns in one projection.
     max_coefficient : int or "auto"
         Coefficients are random integers of absolute value 1 to this; "auto" is twice the largest number of states.
     kinds : mapping of column names to kinds, optional
-        Overrides what is found from the column's type.
+        Overrides the kind detected from the column's type.
     n_init : int
-        Random starts; the one that ends best is kept.
+        Random starts; the run with the lowest objective is kept.
     max_iter : int
-        The most EM steps of a start.
+        Most EM steps of a start.
     tol : float
         A start ends when two steps in a row each lower the objective by no more than this, in nats.
     random_state : int, RandomState or None
@@ -82,23 +81,23 @@ class ProjectionPMF(JointRelative):
     objective_ : float
         Mean over projections of KL(observed || fitted).
     n_iter_ : int
-        EM steps of the start that was kept.
+        EM steps of the run kept.
     converged_ : bool
-        Whether that start met its tolerance.
+        Whether that run met its tolerance.
 
     Notes
     -----
     *What projections determine.* The characteristic function of y is that of the joint along a line,
-    :math:`\phi_y(t) = \phi_x(t a)`, so all projections determine the joint, and finitely many the low-rank one. A
-    projection of three columns with coefficients :math:`(1, I, I^2)` has a value of its own for each cell: it is the
+    :math:`\phi_y(t) = \phi_x(t a)`, so all projections determine the joint, and finitely many a low-rank one. A
+    projection of three columns with coefficients :math:`(1, I, I^2)` has a different value for each cell: it is the
     marginal of the triple. Marginals of all triples determine a low-rank joint in general (Kargas, Sidiropoulos
-    & Fu 2018), those of pairs do not without further assumptions. Smaller coefficients let cells share values:
-    fewer numbers to store and to estimate, each seen more often, but fewer equations. Coefficients up to 2 I
-    keep some 40% of the equations of a triple of 5 states, and in trials the error was about a tenth above that of
-    coefficients up to I^2; projections of all columns at once, which look more like tomography, lost far more in
-    their long sums. A rank with more free numbers than there are equations is refused.
+    & Fu 2018); those of pairs do not without further assumptions. With smaller coefficients cells share values: fewer
+    numbers to store and estimate, each seen more often, but fewer equations. Coefficients up to 2 I keep some 40% of
+    the equations of a triple of 5 states, and in trials the error was about a tenth above that of coefficients up to
+    I^2. Projections of all columns at once, which look more like tomography, lost far more in their long sums. A
+    number of components with more free numbers than there are equations is refused.
 
-    Rows in which a column of a projection is missing are left out of that projection only.
+    A row is left out of the projections in which it has a missing cell.
 
     References
     ----------
@@ -118,7 +117,7 @@ class ProjectionPMF(JointRelative):
     """
 
     _kinds_taken = DISCRETE
-    _kind_advice = "Bin it first, or use CPD3 or JUPAD, which take continuous columns."
+    _kind_advice = DISCRETE_ADVICE
 
     def __init__(
         self,
@@ -131,7 +130,7 @@ class ProjectionPMF(JointRelative):
         n_init: int = 5,
         max_iter: int = 1000,
         tol: float = 1e-6,
-        random_state: SEEDS = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.n_projections = n_projections
@@ -144,18 +143,18 @@ class ProjectionPMF(JointRelative):
         self.random_state = random_state
 
     def fit_projections(self, vectors: Any, masses: Any, sizes: Sequence[int]) -> Self:
-        """Fit from the masses of projections alone; no row is needed.
+        """Fit from the masses of projections, without rows.
 
-        Columns are then called x0, x1, ... with categories 0, 1, ...; parameters that draw projections are not used.
+        Columns are called x0, x1, ... with categories 0, 1, ...; the parameters that draw projections are not used.
 
         Parameters
         ----------
         vectors : array-like of shape (M, N), integers
             Coefficients of the projections.
         masses : array-like of shape (M, L)
-            Mass of each value of each projection, at position y modulo L, as :func:`jointwise.solvers.project`
-            gives them for a known joint; L is at least the number of integers from a projection's smallest to its
-            largest value.
+            Mass of each value of each projection, at position y modulo L, as
+            :func:`jointwise.relatives.solvers.project` computes them for a known joint. L is at least the number of
+            integers from a projection's smallest to its largest value.
         sizes : sequence of N int
             Number of states of each column.
 
@@ -180,12 +179,8 @@ class ProjectionPMF(JointRelative):
         axes = state_axes(schema, np.empty((0, len(schema))))
         margins = [np.full(size, 1 / size) for size in problem.sizes]
         self._fit_problem(problem, margins, schema, axes, generator(self.random_state))
-        self._record_names(schema)
-        self.schema_ = schema
+        self._keep_schema(schema)
         return self
-
-    def _given_kinds(self) -> Mapping[str, str] | None:
-        return self.kinds
 
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, 1)
@@ -193,16 +188,12 @@ class ProjectionPMF(JointRelative):
         for name in ("n_projections", "max_coefficient"):
             if getattr(self, name) != "auto":
                 check_integer(name, getattr(self, name), 1)
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
+        check_run(self.n_init, self.max_iter, self.tol)
 
-    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:
-        del profile
+    def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # every value is a bin
         if len(schema) < self.n_terms:
             raise InputError(
-                f"ProjectionPMF puts n_terms={self.n_terms} columns in each projection, but there are only "
+                f"ProjectionPMF puts n_terms={self.n_terms} columns in each projection; got a table with only "
                 f"{len(schema)} feature(s). Lower n_terms, or use PairwisePMF for pairs."
             )
         rng = generator(self.random_state)
@@ -215,7 +206,7 @@ class ProjectionPMF(JointRelative):
         self._fit_problem(problem, shares, schema, axes, rng)
 
     def _vectors(self, schema: Schema, sizes: Sequence[int], rng: np.random.Generator) -> IntArray:
-        """Draw the projections; no column may be left out."""
+        """Draw the projections, and refuse ones that leave out a column or take too much memory."""
         most = max(LEAST_SUBSETS, SUBSETS_PER_VARIABLE * len(sizes))
         every = min(comb(len(sizes), self.n_terms), most)
         n_projections = every if self.n_projections == "auto" else self.n_projections
@@ -224,13 +215,13 @@ class ProjectionPMF(JointRelative):
         alone = [schema.names[n] for n in np.flatnonzero(~vectors.any(axis=0))]
         if alone:
             raise InputError(f"No projection holds columns {listed(alone)}: raise n_projections (now {n_projections}).")
-        # masses given each component, and where each state of each term leads, forward and backward
+        # masses given each component, and the positions before and after each state of each term
         held = max(self.n_components, 2 * self.n_terms * max(sizes))
         numbers = len(vectors) * cycle(sizes, vectors) * held
         if numbers > MOST_NUMBERS:
             raise InputError(
-                f"{len(vectors)} projections with coefficients up to {largest} and up to {max(sizes)} states are too "
-                f"much to hold ({numbers} numbers). Lower max_coefficient or n_projections, or merge rare states."
+                f"{len(vectors)} projections with coefficients up to {largest} and up to {max(sizes)} states need too "
+                f"much memory ({numbers} numbers). Lower max_coefficient or n_projections, or merge rare states."
             )
         return vectors
 
@@ -243,14 +234,13 @@ class ProjectionPMF(JointRelative):
         rng: np.random.Generator,
     ) -> None:
         per_component = sum(problem.sizes) - len(problem.sizes) + 1
-        self._check_rank(
+        self._check_n_components(
             self.n_components,
             max(1, (problem.n_equations + 1) // per_component),
             f"the projections give {problem.n_equations} equations and each component has {per_component} free numbers",
         )
         starts = [start_around(margins, self.n_components, rng) for _ in range(self.n_init)]
-        runs = [solve(ProjectionEM(start, tol=self.tol), problem, max_steps=self.max_iter) for start in starts]
-        best = min(runs, key=lambda run: float(run.history[-1]))
+        best = best_run((ProjectionEM(start, tol=self.tol) for start in starts), problem, self.max_iter)
         if problem.masses.size * (1 + sum(problem.sizes)) * self.n_components <= MOST_DERIVATIVES:
             last = solve(ProjectionScoring(best.value), problem, max_steps=SCORING_STEPS)
             best = replace(best, value=last.value, history=np.append(best.history, last.history[1:]))
@@ -262,22 +252,22 @@ class ProjectionPMF(JointRelative):
 def random_vectors(
     n_variables: int, n_projections: int, n_terms: int, largest: int, rng: np.random.Generator
 ) -> IntArray:
-    """Coefficients of random projections, shape (M, N): subsets of variables in turn, all before one comes again.
+    """Return coefficients of random projections, shape (M, N); every subset is used once before any is used again.
 
     Parameters
     ----------
     n_variables, n_projections : int
     n_terms : int
-        Coefficients that are not zero.
+        Number of coefficients that are not zero.
     largest : int
-        Their absolute values are uniform on 1 to this, their signs random.
+        Absolute values are uniform on 1 to this; signs are random.
     rng : numpy.random.Generator
     """
     if comb(n_variables, n_terms) <= MOST_SUBSETS:
         subsets = np.array(list(combinations(range(n_variables), n_terms)))
         order = np.concatenate([rng.permutation(len(subsets)) for _ in range(-(-n_projections // len(subsets)))])
         chosen = subsets[order[:n_projections]]
-    else:  # so many that none is likely to come twice
+    else:  # with this many, none is likely to be drawn twice
         chosen = np.array([rng.choice(n_variables, n_terms, replace=False) for _ in range(n_projections)])
     drawn = rng.integers(1, largest + 1, chosen.shape) * rng.choice([-1, 1], chosen.shape)
     vectors = np.zeros((n_projections, n_variables), dtype=np.int64)
@@ -286,7 +276,7 @@ def random_vectors(
 
 
 def observed(codes: CodeArray, sizes: Sequence[int], vectors: IntArray) -> ProjectionProblem:
-    """Masses of the projections of coded rows (n, N), each over the rows that have all of its variables."""
+    """Return the masses of projections of coded rows (n, N), each over the rows without a gap in its variables."""
     length = cycle(sizes, vectors)
     counts = np.zeros((len(vectors), length))
     for m, vector in enumerate(vectors):
@@ -297,7 +287,7 @@ def observed(codes: CodeArray, sizes: Sequence[int], vectors: IntArray) -> Proje
     n_rows = counts.sum(axis=1)
     if not n_rows.all():
         raise InputError(
-            "No row holds all columns of one of the projections. Lower n_terms, drop columns that are mostly missing, "
-            "or add rows."
+            "For one of the projections, no row has values in all of its columns. Lower n_terms, drop columns that are "
+            "mostly missing, or add rows."
         )
     return ProjectionProblem(tuple(sizes), vectors, counts / n_rows[:, None], n_rows)

@@ -1,4 +1,4 @@
-"""Small coupled problems with known answers, and plain-loop twins of what the solvers compute."""
+"""Small coupled problems with known answers, and plain-loop twins of the objectives."""
 
 from itertools import combinations
 

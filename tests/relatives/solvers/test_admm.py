@@ -1,4 +1,4 @@
-"""Least squares on the simplex against SLSQP, and the conditions of an optimum."""
+"""Least squares on the simplex against SLSQP, and the optimality conditions."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from tests.solvers.cases import assert_on_simplex
 
 from jointwise.exceptions import InputError
-from jointwise.relatives.solvers.admm import SimplexADMM, Split
+from jointwise.relatives.solvers.admm import PrimalDual, SimplexADMM
 
 
 def random_quadratic(seed, size, rank):
@@ -22,7 +22,7 @@ def loss(gram, target, block):
 
 
 def cold(shape):
-    return Split(np.full(shape, 1.0 / shape[0]), np.zeros(shape))
+    return PrimalDual(np.full(shape, 1.0 / shape[0]), np.zeros(shape))
 
 
 def solved_by_slsqp(gram, target):
@@ -51,7 +51,7 @@ def test_columns_agree_with_slsqp(rho):
 
 def test_a_row_on_the_simplex_agrees_with_slsqp():
     gram, target = random_quadratic(1, size=1, rank=5)
-    start = Split(np.full((1, 5), 0.2), np.zeros((1, 5)))
+    start = PrimalDual(np.full((1, 5), 0.2), np.zeros((1, 5)))
     found = SimplexADMM(tol=1e-10, max_steps=20_000).solve(gram, target, start, axis=1).block[0]
     expected = minimize(
         lambda a: loss(gram, target, a[None]),
@@ -66,7 +66,7 @@ def test_a_row_on_the_simplex_agrees_with_slsqp():
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 5))
-def test_the_gradient_is_level_where_there_is_mass(seed, size, rank):
+def test_the_gradient_is_constant_where_there_is_mass(seed, size, rank):
     gram, target = random_quadratic(seed, size, rank)
     found = SimplexADMM(tol=1e-9, max_steps=50_000).solve(gram, target, cold((size, rank))).block
     assert_on_simplex(found)
@@ -76,7 +76,7 @@ def test_the_gradient_is_level_where_there_is_mass(seed, size, rank):
     assert np.max(found * (gradient - least)) < 1e-4
 
 
-def test_a_warm_start_at_the_end_moves_nothing():
+def test_a_warm_start_at_the_optimum_stays():
     gram, target = random_quadratic(3, size=5, rank=3)
     admm = SimplexADMM(tol=1e-9, max_steps=50_000)
     end = admm.solve(gram, target, cold((5, 3)))
@@ -84,7 +84,7 @@ def test_a_warm_start_at_the_end_moves_nothing():
     np.testing.assert_allclose(again.block, end.block, atol=1e-8)
 
 
-def test_nothing_to_fit_is_no_harm():
+def test_nothing_to_fit_is_allowed():
     found = SimplexADMM().solve(np.zeros((2, 2)), np.zeros((3, 2)), cold((3, 2)))
     assert_on_simplex(found.block)
 
@@ -92,9 +92,9 @@ def test_nothing_to_fit_is_no_harm():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"rho": 0.0}, "rho must be a positive number or None, not 0.0"),
-        ({"tol": -1.0}, "ADMM needs max_steps of one or more and a tol of zero or more"),
-        ({"max_steps": 0}, "ADMM needs max_steps of one or more and a tol of zero or more"),
+        ({"rho": 0.0}, "`rho` must be a positive number or None; got 0.0"),
+        ({"tol": -1.0}, "ADMM needs max_steps of at least 1 and tol of at least 0"),
+        ({"max_steps": 0}, "ADMM needs max_steps of at least 1 and tol of at least 0"),
     ],
 )
 def test_arguments_out_of_range(options, sentence):

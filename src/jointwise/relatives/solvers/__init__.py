@@ -1,22 +1,22 @@
 """Solvers that only the relatives of JUPAD use: arrays in, arrays out, run by `jointwise.solvers.solve`.
 
-A `CoupledProblem` holds the masses of any subsets of variables, such as triples, for factors without atoms:
+A `CoupledProblem` holds the masses of any subsets of variables, such as triples. Its factors are masses of states:
 
-- `CoupledADMM`: least squares, each block by `SimplexADMM`;
-- `CoupledMirrorDescent`: Kullback-Leibler divergence, each block by exponentiated gradient (`descend`).
+- `CoupledADMM` minimises the squared error, each block by `SimplexADMM`;
+- `CoupledMirrorDescent` minimises the Kullback-Leibler divergence, each block by exponentiated gradient (`StepRule`).
 
-`random_factors` gives a start for both.
+`random_factors` draws a start for both.
 
-A `ProjectionProblem` holds the masses of integer projections of states, solved by `ProjectionEM`, its last digits by
-`ProjectionScoring`; `project` makes exact ones from a known joint.
+A `ProjectionProblem` holds the masses of integer projections of states. `ProjectionEM` solves it, `ProjectionScoring`
+finds the last digits, and `project` computes the exact masses of a known joint.
 
-A `CharacteristicProblem` holds characteristic functions of triples, solved by `CharacteristicALS`.
+A `CharacteristicProblem` holds characteristic functions of triples, from `empirical_characteristic`.
+`CharacteristicALS` solves it from a start by `random_characteristic`.
 """
 
-from jointwise.relatives.solvers.admm import SimplexADMM, Split
+from jointwise.relatives.solvers.admm import SimplexADMM
 from jointwise.relatives.solvers.characteristic import (
     CharacteristicALS,
-    CharacteristicFactors,
     CharacteristicProblem,
     empirical_characteristic,
     frequencies,
@@ -26,11 +26,10 @@ from jointwise.relatives.solvers.coupled import CoupledADMM, CoupledMirrorDescen
 from jointwise.relatives.solvers.coupled_problem import CoupledProblem, random_factors
 from jointwise.relatives.solvers.projection_scoring import ProjectionScoring
 from jointwise.relatives.solvers.projections import ProjectionEM, ProjectionProblem, cycle, project
-from jointwise.relatives.solvers.simplex import StepRule, descend, project_on_simplex
+from jointwise.relatives.solvers.simplex import StepRule
 
 __all__ = [
     "CharacteristicALS",
-    "CharacteristicFactors",
     "CharacteristicProblem",
     "CoupledADMM",
     "CoupledMirrorDescent",
@@ -39,14 +38,11 @@ __all__ = [
     "ProjectionProblem",
     "ProjectionScoring",
     "SimplexADMM",
-    "Split",
     "StepRule",
     "cycle",
-    "descend",
     "empirical_characteristic",
     "frequencies",
     "project",
-    "project_on_simplex",
     "random_characteristic",
     "random_factors",
 ]

@@ -13,8 +13,8 @@ from jointwise.exceptions import InputError
 from jointwise.relatives.solvers.simplex import project_on_simplex
 
 
-class Split(NamedTuple):
-    """Where ADMM stands: the block on the simplex, and its scaled dual."""
+class PrimalDual(NamedTuple):
+    """The state of ADMM: the block on the simplex, and its scaled dual."""
 
     block: FloatArray  # A, (I, F)
     dual: FloatArray  # U, (I, F)
@@ -33,17 +33,16 @@ class SimplexADMM:
     Parameters
     ----------
     rho : float, optional
-        The penalty; trace(G) / F by default. One far above that freezes the block, one far below lets it
-        oscillate.
+        The penalty; trace(G) / F by default. A far larger one freezes the block, a far smaller one lets it oscillate.
     tol : float
         Stop when the norms of :math:`A - \tilde A` and of the last change of A are both at most this.
     max_steps : int
-        The most steps.
+        Most steps.
 
     Examples
     --------
     >>> admm = SimplexADMM(tol=1e-9)
-    >>> start = Split(np.full((2, 1), 0.5), np.zeros((2, 1)))
+    >>> start = PrimalDual(np.full((2, 1), 0.5), np.zeros((2, 1)))
     >>> admm.solve(np.eye(1), np.array([[0.9], [0.3]]), start).block.round(6)
     array([[0.8],
            [0.2]])
@@ -55,14 +54,14 @@ class SimplexADMM:
 
     def __post_init__(self) -> None:
         if self.rho is not None and not 0 < self.rho < np.inf:
-            raise InputError(f"rho must be a positive number or None, not {self.rho}.")
+            raise InputError(f"`rho` must be a positive number or None; got {self.rho}.")
         if self.max_steps < 1 or not self.tol >= 0:
             raise InputError(
-                f"ADMM needs max_steps of one or more and a tol of zero or more; got {self.max_steps} and {self.tol}."
+                f"ADMM needs max_steps of at least 1 and tol of at least 0; got {self.max_steps} and {self.tol}."
             )
 
-    def solve(self, gram: FloatArray, target: FloatArray, start: Split, axis: int = 0) -> Split:
-        """Run from a start, which may be the end of an earlier run (warm start).
+    def solve(self, gram: FloatArray, target: FloatArray, start: PrimalDual, axis: int = 0) -> PrimalDual:
+        """Run from a start; the end of an earlier run is a warm start.
 
         Parameters
         ----------
@@ -70,14 +69,13 @@ class SimplexADMM:
             G, positive semidefinite.
         target : array of shape (I, F)
             V.
-        start : Split
+        start : PrimalDual
         axis : int
             0 if each column of A sums to one, 1 if each row does.
         """
-        rank = len(gram)
-        rho = self.rho if self.rho is not None else max(float(np.trace(gram)) / rank, np.finfo(float).tiny)
-        factor = cho_factor(gram + rho * np.eye(rank))
-        inverse = cho_solve(factor, np.eye(rank))  # small and well conditioned by rho; a product is then one step
+        identity = np.eye(len(gram))
+        rho = self.rho if self.rho is not None else max(float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
+        inverse = cho_solve(cho_factor(gram + rho * identity), identity)  # small, and well conditioned thanks to rho
         fixed, scaled = target @ inverse, rho * inverse
         block, dual = start
         for _ in range(self.max_steps):
@@ -90,4 +88,4 @@ class SimplexADMM:
             moved = block - previous
             if np.vdot(moved, moved) <= self.tol**2:
                 break
-        return Split(block, dual)
+        return PrimalDual(block, dual)

@@ -11,18 +11,18 @@ import numpy as np
 
 from jointwise._typing import ComplexArray, FloatArray
 from jointwise.exceptions import InputError
-from jointwise.relatives.solvers.admm import SimplexADMM, Split
+from jointwise.relatives.solvers.admm import PrimalDual, SimplexADMM
 from jointwise.solvers.base import Solver
 
 Triple = tuple[int, ...]
-# How close the weights are brought to their optimum in every sweep.
-WEIGHTS = SimplexADMM(tol=1e-6, max_steps=200)
+# Solves for the weights in every sweep.
+WEIGHT_ADMM = SimplexADMM(tol=1e-6, max_steps=200)
 # Rows whose products of exponentials are held at once.
 BLOCK = 1024
 
 
 def frequencies(points: FloatArray, n_frequencies: int) -> ComplexArray:
-    """exp(2 pi i k x) of numbers x of shape (n,), for k = -K, ..., K; shape (n, 2 K + 1).
+    """Return exp(2 pi i k x) at points x of shape (n,) for k = -K, ..., K; shape (n, 2 K + 1).
 
     >>> frequencies(np.array([0.25]), 1).round(3)
     array([[0.-1.j, 1.+0.j, 0.+1.j]])
@@ -31,12 +31,12 @@ def frequencies(points: FloatArray, n_frequencies: int) -> ComplexArray:
 
 
 def empirical_characteristic(points: FloatArray, n_frequencies: int) -> ComplexArray:
-    r"""Characteristic function of three columns on a grid of frequencies, shape (2 K + 1, 2 K + 1, 2 K + 1).
+    r"""Return the characteristic function of three columns, shape (2 K + 1, 2 K + 1, 2 K + 1).
 
     .. math:: Z[a, b, c] = \frac1n \sum_i e^{2 \pi i (a x_{i1} + b x_{i2} + c x_{i3})}, \quad -K \le a, b, c \le K
 
     The exponential is a product of three, one per column, so a row costs (2 K + 1)^3 products and only
-    3 (2 K + 1) exponentials. Half of the grid is the conjugate of the other half.
+    3 (2 K + 1) exponentials. Half of the array is the conjugate of the other half.
 
     Parameters
     ----------
@@ -56,14 +56,14 @@ def empirical_characteristic(points: FloatArray, n_frequencies: int) -> ComplexA
 
 @dataclass(frozen=True, eq=False)
 class CharacteristicProblem:
-    """Characteristic functions of triples of variables, to be fitted by a low-rank one.
+    """Characteristic functions of triples of variables, to be fitted by that of a low-rank joint.
 
     Parameters
     ----------
     n_variables : int
-        N; every variable is in a triple.
+        N; every variable must be in a triple.
     triples : mapping from (j, k, l), j < k < l, to arrays of shape (2 K + 1, 2 K + 1, 2 K + 1)
-        With Z[-a, -b, -c] the conjugate of Z[a, b, c], as characteristic functions have it.
+        Characteristic functions: Z[-a, -b, -c] is the conjugate of Z[a, b, c].
     """
 
     n_variables: int
@@ -71,7 +71,7 @@ class CharacteristicProblem:
 
     def __post_init__(self) -> None:
         if {n for triple in self.triples for n in triple} != set(range(self.n_variables)):
-            raise InputError(f"Every one of the {self.n_variables} variables must be in a triple.")
+            raise InputError(f"Each of the {self.n_variables} variables must be in a triple.")
 
     @property
     def n_frequencies(self) -> int:
@@ -85,7 +85,7 @@ class CharacteristicProblem:
 
     @cached_property
     def unfolded(self) -> tuple[tuple[tuple[int, int, ComplexArray], ...], ...]:
-        """For each variable, its triples: the two others, and the masses with its positive frequencies first."""
+        """For each variable, its triples: the two others, and Z at its positive frequencies, which come first."""
         found: list[list[tuple[int, int, ComplexArray]]] = [[] for _ in range(self.n_variables)]
         for triple, z in self.triples.items():
             for axis, n in enumerate(triple):
@@ -111,7 +111,7 @@ class CharacteristicFactors:
 
 
 class _State(NamedTuple):
-    weights: Split  # (1, F) and its dual
+    weights: PrimalDual  # (1, F) and its dual
     factors: ComplexArray  # (N, 2 K + 1, F)
     objective: float
     previous: float
@@ -119,20 +119,18 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CharacteristicALS(Solver[CharacteristicProblem, _State, CharacteristicFactors]):
-    r"""Least squares on characteristic functions of triples, one block after another.
+    r"""Alternating least squares on characteristic functions of triples.
 
     .. math:: \min \sum_{j<k<l} \Bigl\| Z_{jkl} - \sum_r \lambda_r \Phi_j[:, r] \otimes \Phi_k[:, r] \otimes
               \Phi_l[:, r] \Bigr\|^2
 
-    over weights on the simplex and factors that are one at frequency zero. A factor is the least-squares solution of
-    least norm given all else, each frequency on its own; the weights come from ADMM. From a start with conjugate
-    symmetry the factors keep it, since the solution at -k is the conjugate of that at k: half are computed.
+    over weights on the simplex and factors that are one at frequency zero. Each factor is the least-squares solution
+    of least norm given all else, frequency by frequency; the weights come from ADMM. If the start is symmetric, the
+    solution at -k is the conjugate of that at k, so only half are computed.
 
     Parameters
     ----------
     start : CharacteristicFactors
-    admm : SimplexADMM
-        For the weights.
     tol : float
         Stop when a sweep lowers the objective by no more than this share of it.
 
@@ -149,15 +147,14 @@ class CharacteristicALS(Solver[CharacteristicProblem, _State, CharacteristicFact
     """
 
     start: CharacteristicFactors
-    admm: SimplexADMM = WEIGHTS
     tol: float = 1e-3
 
     def init(self, problem: CharacteristicProblem) -> _State:
         """Return the start with its objective."""
         weights = self.start.weights[None]
-        split = Split(weights, np.zeros_like(weights))
         gram, target = _weight_system(problem, self.start.factors)
-        return _State(split, self.start.factors, _objective(problem, gram, target, weights), np.inf)
+        objective = _objective(problem, gram, target, weights)
+        return _State(PrimalDual(weights, np.zeros_like(weights)), self.start.factors, objective, np.inf)
 
     def step(self, problem: CharacteristicProblem, state: _State) -> _State:
         """Return the state after a sweep over all factors and the weights."""
@@ -168,10 +165,10 @@ class CharacteristicALS(Solver[CharacteristicProblem, _State, CharacteristicFact
             grams[n] = _gram(factors[n])
         gram, target = _weight_system(problem, factors)
         before = _objective(problem, gram, target, state.weights.block)
-        weights = self.admm.solve(gram, target, state.weights, axis=1)
+        weights = WEIGHT_ADMM.solve(gram, target, state.weights, axis=1)
         after = _objective(problem, gram, target, weights.block)
-        if after > before:  # ADMM stops short of its optimum: the old weights may be nearer
-            weights, after = Split(state.weights.block, np.zeros_like(weights.dual)), before
+        if after > before:  # ADMM stops short of its optimum, so the old weights may be better
+            weights, after = PrimalDual(state.weights.block, np.zeros_like(weights.dual)), before
         return _State(weights, factors, after, state.objective)
 
     def objective(self, state: _State) -> float:
@@ -188,32 +185,33 @@ class CharacteristicALS(Solver[CharacteristicProblem, _State, CharacteristicFact
 
 
 def random_characteristic(
-    n_variables: int, n_frequencies: int, rank: int, rng: np.random.Generator
+    n_variables: int, n_frequencies: int, n_components: int, rng: np.random.Generator
 ) -> CharacteristicFactors:
-    """Start with real and imaginary parts uniform on (0, 1), conjugate symmetry, and equal weights."""
-    positive = rng.uniform(size=(n_variables, n_frequencies, rank, 2)) @ np.array([1, 1j])
-    return CharacteristicFactors(np.full(rank, 1 / rank), _with_conjugates(positive))
+    """Return a start: real and imaginary parts uniform on (0, 1), conjugate symmetry, equal weights."""
+    positive = rng.uniform(size=(n_variables, n_frequencies, n_components, 2)) @ np.array([1, 1j])
+    return CharacteristicFactors(np.full(n_components, 1 / n_components), _with_conjugates(positive))
 
 
 def _with_conjugates(positive: ComplexArray) -> ComplexArray:
-    """All frequencies (..., 2 K + 1, F) from the positive ones (..., K, F)."""
+    """Return factors at all frequencies (..., 2 K + 1, F) from those at positive ones (..., K, F)."""
     one = np.ones((*positive.shape[:-2], 1, positive.shape[-1]))
     return np.concatenate([positive[..., ::-1, :].conj(), one, positive], axis=-2)
 
 
 def _gram(phi: ComplexArray) -> FloatArray:
-    """Phi' conj(Phi), real because of the conjugate symmetry."""
+    """Return Phi' conj(Phi), which is real because of the conjugate symmetry."""
     return np.asarray((phi.T @ phi.conj()).real)
 
 
 def _contracted(z: ComplexArray, first: ComplexArray, second: ComplexArray) -> ComplexArray:
-    """Sum over the last two axes of z (A, B, C) times the conjugates of (B, F) and (C, F); shape (A, F)."""
+    """Return the sum over the last two axes of z (A, B, C) times conjugates of (B, F) and (C, F); shape (A, F)."""
     return np.asarray(np.einsum("abr,br->ar", z @ second.conj(), first.conj()))
 
 
 def _best_factor(
     problem: CharacteristicProblem, n: int, factors: ComplexArray, grams: FloatArray, weights: FloatArray
 ) -> ComplexArray:
+    """Return the least-squares factor of variable n, given all else."""
     gram = np.zeros((weights.size, weights.size))
     target = np.zeros((problem.n_frequencies, weights.size), dtype=complex)
     for j, k, z in problem.unfolded[n]:
@@ -224,7 +222,7 @@ def _best_factor(
 
 
 def _weight_system(problem: CharacteristicProblem, factors: ComplexArray) -> tuple[FloatArray, FloatArray]:
-    """G and v with objective lam' G lam - 2 v' lam + a constant; v of shape (1, F)."""
+    """Return G and v, so that the objective is lam' G lam - 2 v' lam + a constant; v of shape (1, F)."""
     grams = [_gram(phi) for phi in factors]
     gram = np.zeros_like(grams[0])
     target = np.zeros((1, len(gram)))

@@ -1,4 +1,4 @@
-"""Factors of a coupled problem, such as all triples: by least squares, or by Kullback-Leibler divergence."""
+"""Solvers of a coupled problem, such as all triples, by least squares or by Kullback-Leibler divergence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.relatives.solvers.admm import SimplexADMM, Split
+from jointwise.relatives.solvers.admm import PrimalDual, SimplexADMM
 from jointwise.relatives.solvers.coupled_problem import (
     LEAST_MASS,
     CoupledProblem,
@@ -20,7 +20,7 @@ from jointwise.relatives.solvers.simplex import StepRule, descend
 from jointwise.solvers.base import Solver
 from jointwise.solvers.factors import Factors
 
-# A squared error, and a divergence, of no more than this are rounding: there is nothing left to fit.
+# A squared error, or a divergence, of at most this is rounding error: there is nothing left to fit.
 _SQUARED, _DIVERGENCE = 1e-28, 1e-14
 
 
@@ -36,20 +36,20 @@ class CoupledADMM(Solver[CoupledProblem, _ADMMState, Factors]):
     r"""Least squares on all subsets, one block at a time, each by ADMM.
 
     Minimises :math:`\tfrac12 \sum_S \|Z_S - \sum_r \lambda_r \bigotimes_{n \in S} A_n[:, r]\|_F^2` over columns
-    and weights on the simplex. A step is a sweep: A_1, ..., A_N, then the weights. The blocks and their scaled duals
-    are kept from sweep to sweep, so that ADMM needs few steps after the first sweeps.
+    and weights on the simplex. A step is a sweep: A_1, ..., A_N, then the weights. ADMM starts from the blocks and
+    scaled duals of the last sweep, so it needs few steps after the first sweeps.
 
     Parameters
     ----------
     start : Factors
     factor_admm, weight_admm : SimplexADMM
-        How a factor, and the weights, are solved for. The defaults are the published ones.
+        How to solve for a factor, and for the weights. The defaults are the published ones.
     tol : float
         Stop when a sweep changes the objective by no more than `tol` times it.
 
     Notes
     -----
-    ADMM stops at a tolerance, so the objective may rise in a sweep by as much as that leaves open.
+    ADMM stops at a tolerance, so the objective may rise slightly in a sweep.
     """
 
     start: Factors
@@ -72,9 +72,9 @@ class CoupledADMM(Solver[CoupledProblem, _ADMMState, Factors]):
             k = problem.khatri_rao(n, coefficients)
             gram = (k.T @ k) * np.outer(weights, weights)
             target = (problem.unfolded[n] @ k) * weights
-            coefficients[n], duals[n] = self.factor_admm.solve(gram, target, Split(a, duals[n]))
+            coefficients[n], duals[n] = self.factor_admm.solve(gram, target, PrimalDual(a, duals[n]))
         gram, target = _weight_quadratic(problem, coefficients)
-        found = self.weight_admm.solve(gram, target, Split(weights[None], duals[-1]), axis=1)
+        found = self.weight_admm.solve(gram, target, PrimalDual(weights[None], duals[-1]), axis=1)
         factors = Factors(found.block[0], tuple(coefficients))
         return _ADMMState(factors, (*duals[:-1], found.dual), problem.squared_error(factors), state.objective)
 
@@ -109,7 +109,7 @@ class CoupledMirrorDescent(Solver[CoupledProblem, _DescentState, Factors]):
     start : Factors
         Zeros in it stay zero.
     factor_rule, weight_rule : StepRule
-        How a factor, and the weights, are moved. The defaults are those published for triples.
+        How to move a factor, and the weights. The defaults are those published for triples.
     tol : float
         Stop when a sweep changes the objective by no more than `tol` times it.
     """
@@ -184,9 +184,9 @@ class _WeightDivergence(NamedTuple):
 
 
 def _weight_quadratic(problem: CoupledProblem, coefficients: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return P and c, with which half the squared residual is constant + lam' P lam / 2 - c' lam."""
-    rank = coefficients[0].shape[1]
-    gram, target = np.zeros((rank, rank)), np.zeros((1, rank))
+    """Return P and c, so that half the squared residual is lam' P lam / 2 - c' lam + a constant."""
+    n_components = coefficients[0].shape[1]
+    gram, target = np.zeros((n_components, n_components)), np.zeros((1, n_components))
     for n, columns in enumerate(problem.owned):
         if columns.start < columns.stop:
             k = problem.khatri_rao(n, coefficients)[columns]
@@ -196,5 +196,6 @@ def _weight_quadratic(problem: CoupledProblem, coefficients: list[FloatArray]) -
 
 
 def _settled(previous: float, objective: float, tol: float, negligible: float) -> bool:
+    """Return whether the objective changed by at most `tol` times it, or is negligible."""
     change = abs(previous - objective)
     return bool(np.isfinite(change) and (change <= tol * abs(previous) or objective <= negligible))

@@ -1,4 +1,4 @@
-"""What is to be fitted from several subsets of variables at once: their masses, and the factors they share."""
+"""The problem of fitting the masses of several subsets of variables with the same factors."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_problem import SUM_TOLERANCE
 
 Subset = tuple[int, ...]
-# A model mass below this is taken as this, so that a cell the model has given up costs much rather than infinity.
+# A smaller model mass is taken as this, so that a cell without model mass costs much, but not infinity.
 LEAST_MASS = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
 class CoupledProblem:
-    r"""Masses of subsets of variables, to be fitted by the subsets' marginals of one low-rank joint.
+    r"""Masses of subsets of variables, to be fitted by the marginals of one low-rank joint.
 
     The model of subset S is :math:`\sum_r \lambda_r \bigotimes_{n \in S} A_n[:, r]`.
 
     Parameters
     ----------
     sizes : sequence of N ints
-        States I_n of each variable.
+        Number of states I_n of each variable.
     masses : mapping from subsets to arrays of shape (I_j, I_k, ...)
         Masses of the variables (j, k, ...), two or more and increasing, each array summing to one.
 
@@ -53,21 +53,21 @@ class CoupledProblem:
         object.__setattr__(self, "masses", masses)
         unseen = sorted(set(range(len(self.sizes))) - {n for subset in masses for n in subset})
         if unseen:
-            raise InputError(f"Variables {unseen} are in no subset; give the masses of one that holds each of them.")
+            raise InputError(f"Variables {unseen} are in no subset; add a subset for each of them.")
 
     def _check(self, subset: Subset, z: FloatArray) -> None:
         if len(subset) < 2 or list(subset) != sorted(set(subset)) or not 0 <= subset[0] <= subset[-1] < len(self.sizes):
             raise InputError(
-                f"masses has the key {subset}, but keys are two or more increasing variables from 0 to "
-                f"{len(self.sizes) - 1}."
+                f"`masses` must have keys of two or more increasing variables from 0 to {len(self.sizes) - 1}; got "
+                f"{subset}."
             )
         expected = tuple(self.sizes[n] for n in subset)
         if z.shape != expected:
             raise InputError(
-                f"masses[{subset}] must have shape {expected}, the states of its variables, not {z.shape}."
+                f"`masses[{subset}]` must have shape {expected}, the states of its variables; got {z.shape}."
             )
         if not (z >= 0).all() or not abs(z.sum() - 1) <= SUM_TOLERANCE:
-            raise InputError(f"masses[{subset}] must hold masses that sum to one; leave out a subset without rows.")
+            raise InputError(f"`masses[{subset}]` must sum to one without negatives; leave out a subset without rows.")
 
     @cached_property
     def around(self) -> tuple[tuple[Subset, ...], ...]:
@@ -77,9 +77,9 @@ class CoupledProblem:
 
     @cached_property
     def unfolded(self) -> tuple[FloatArray, ...]:
-        """For each variable, the masses of its subsets side by side; shape (I_n, the others' states of all subsets).
+        """For each variable, the masses of its subsets side by side; shape (I_n, cells of the other variables).
 
-        Columns are in the order of `around`, so that the model is A_n diag(lam) K' with K from `khatri_rao`.
+        Columns are in the order of `around`, so the model is A_n diag(lam) K' with K from `khatri_rao`.
         """
         return tuple(
             np.hstack([np.moveaxis(z, s.index(n), 0).reshape(size, -1) for s, z in self.masses.items() if n in s])
@@ -88,32 +88,32 @@ class CoupledProblem:
 
     @cached_property
     def owned(self) -> tuple[slice, ...]:
-        """Columns of `unfolded` of the subsets that begin with the variable: together they hold every subset once."""
+        """Columns of `unfolded` for the subsets that begin with the variable; together they hold every subset once."""
         ends = []
         for n, others in enumerate(self.around):
             widths = [prod(self.sizes[k] for k in rest) for rest in others]
-            # subsets are sorted, so those that begin with n come last among those that hold it
+            # subsets are sorted, so those that begin with n come after the others with n
             first = sum(width for rest, width in zip(others, widths, strict=True) if rest[0] < n)
             ends.append(slice(first, sum(widths)))
         return tuple(ends)
 
     @cached_property
     def observed(self) -> tuple[Observed, ...]:
-        """For each variable, what of `unfolded` the divergence looks at."""
+        """For each variable, the part of `unfolded` that the divergence needs."""
         return tuple(Observed.of(z) for z in self.unfolded)
 
     def khatri_rao(self, n: int, coefficients: tuple[FloatArray, ...] | list[FloatArray]) -> FloatArray:
-        """Columnwise products of the other variables' factors, stacked over the subsets of variable n; (columns, F)."""
+        """Return products of the other variables' factors, stacked over the subsets of variable n; (columns, F)."""
         return np.concatenate([columnwise_products([coefficients[k] for k in rest]) for rest in self.around[n]])
 
     def check_factors(self, factors: Factors) -> None:
         """Raise unless the factors have the variables and states of this problem."""
         sizes = tuple(a.shape[0] for a in factors.coefficients)
         if sizes != self.sizes:
-            raise InputError(f"The factors have {sizes} states, but the variables of the problem have {self.sizes}.")
+            raise InputError(f"The factors must have the problem's {self.sizes} states; got {sizes}.")
 
     def _models(self, factors: Factors) -> list[tuple[FloatArray, FloatArray]]:
-        """Masses and model of every subset once, as matrices."""
+        """Return masses and model of every subset, as matrices."""
         pairs = []
         for n, (columns, a) in enumerate(zip(self.owned, factors.coefficients, strict=True)):
             if columns.start < columns.stop:
@@ -122,37 +122,35 @@ class CoupledProblem:
         return pairs
 
     def squared_error(self, factors: Factors) -> float:
-        r"""Half the sum over subsets of the squared residual, :math:`\tfrac12 \sum_S \|Z_S - \hat Z_S\|_F^2`."""
+        r"""Return half the sum over subsets of the squared residual, :math:`\tfrac12 \sum_S \|Z_S - \hat Z_S\|_F^2`."""
         return 0.5 * sum(float(np.sum((z - model) ** 2)) for z, model in self._models(factors))
 
     def divergence(self, factors: Factors) -> float:
-        r"""Sum over subsets of :math:`\mathrm{KL}(Z_S \,\|\, \hat Z_S)`."""
+        r"""Return the sum over subsets of :math:`\mathrm{KL}(Z_S \,\|\, \hat Z_S)`."""
         return sum(divergence_of(z, model) for z, model in self._models(factors))
 
 
-def random_factors(sizes: tuple[int, ...], rank: int, rng: np.random.Generator) -> Factors:
-    """Columns of uniform (0, 1) entries scaled to sum one, and equal weights: the published start.
+def random_factors(sizes: tuple[int, ...], n_components: int, rng: np.random.Generator) -> Factors:
+    """Return columns of uniform (0, 1) entries scaled to sum one, and equal weights: the published start.
 
     >>> random_factors((3, 2), 4, np.random.default_rng(0)).weights
     array([0.25, 0.25, 0.25, 0.25])
     """
-    if rank < 1:
-        raise InputError(f"rank must be one or more, not {rank}.")
-    columns = [rng.uniform(size=(size, rank)) for size in sizes]
-    return Factors(np.full(rank, 1.0 / rank), tuple(a / a.sum(axis=0) for a in columns))
+    columns = [rng.uniform(size=(size, n_components)) for size in sizes]
+    return Factors(np.full(n_components, 1.0 / n_components), tuple(a / a.sum(axis=0) for a in columns))
 
 
 class Observed(NamedTuple):
     """Masses without the columns that are all zero, and their positive cells."""
 
-    columns: IntArray  # kept of the unfolded masses
+    columns: IntArray  # positions of the columns kept
     masses: FloatArray  # (I, columns)
     cells: IntArray  # positions of the positive masses, counted row by row
     positive: FloatArray  # the positive masses
 
     @classmethod
     def of(cls, masses: FloatArray) -> Observed:
-        """Look through a matrix of masses."""
+        """Find the columns and cells with mass in a matrix."""
         columns = np.flatnonzero(masses.any(axis=0))
         kept = masses[:, columns]
         cells = np.flatnonzero(kept)
@@ -160,7 +158,7 @@ class Observed(NamedTuple):
 
 
 def columnwise_products(factors: list[FloatArray]) -> FloatArray:
-    """Columnwise Kronecker products of factors (I_j, F), (I_k, F), ...; shape (I_j I_k ..., F)."""
+    """Return columnwise Kronecker products of factors (I_j, F), (I_k, F), ...; shape (I_j I_k ..., F)."""
     product = factors[0]
     for factor in factors[1:]:
         product = (product[:, None] * factor).reshape(-1, factor.shape[1])
@@ -168,7 +166,7 @@ def columnwise_products(factors: list[FloatArray]) -> FloatArray:
 
 
 def divergence_of(masses: FloatArray, model: FloatArray) -> float:
-    """Sum of z log(z / model) over the cells with z > 0."""
+    """Return the sum of z log(z / model) over the cells with z > 0."""
     here = masses > 0
     z = masses[here]
     return float(np.sum(z * np.log(z / np.maximum(model[here], LEAST_MASS))))

@@ -1,4 +1,4 @@
-"""The last digits of a fit to projections, by scoring steps from where EM has become slow."""
+"""Scoring steps that find the last digits of a fit to projections, where EM has become slow."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from jointwise.solvers.accelerated import normalised
 from jointwise.solvers.base import Solver
 from jointwise.solvers.factors import Factors, stacked_slices
 
-# Model masses below this weigh no more than it does: rounding must not be blown up.
+# Smaller model masses get the weight of this one, so that rounding errors are not amplified.
 LEAST_WEIGHED = 1e-6
-# A step that does not lower the objective is halved so often.
-N_HALVINGS = 6
+# Times a step is tried, halved each time, until it lowers the objective.
+N_TRIES = 6
 
 
 class _State(NamedTuple):
     point: FloatArray  # weights in the first row, then all A_n stacked: (1 + sum I, F)
     objective: float
-    decrease: float  # by the last step; zero where no step helps
+    decrease: float  # by the last step; zero if no step helped
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +33,14 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
 
     .. math:: \min_\delta \sum_{m,y} \frac{s_m}{p_m(y)} \bigl(h_m(y) - p_m(y) - (J \delta)_m(y)\bigr)^2
 
-    for changes that keep all sums, and sets what would be negative to zero. EM creeps where a factor of the truth is
-    zero (its error falls like one over the steps); there a few scoring steps reach rounding, provided that some
-    joint fits the masses exactly. With sampling noise there may be no better point this way, and the start is
-    returned: a step is taken only if it lowers the divergence.
+    for changes that keep all sums, and sets negative entries to zero. If a factor of the truth is zero, EM is slow (its
+    error falls like one over the steps). A few scoring steps then reach rounding error, provided that some joint fits
+    the masses exactly. A step is taken only if it lowers the divergence; with sampling noise there may be none, and
+    the start is returned.
 
     Parameters
     ----------
     start : Factors
-    tol : float
-        Stop when a step lowers the objective (in nats) by no more than this.
 
     Examples
     --------
@@ -58,7 +56,6 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
     """
 
     start: Factors
-    tol: float = 0.0
 
     def init(self, problem: ProjectionProblem) -> _State:
         """Return the start with its objective."""
@@ -66,9 +63,9 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
         return _State(point, divergence(problem, point), np.inf)
 
     def step(self, problem: ProjectionProblem, state: _State) -> _State:
-        """Return the state after a scoring step, or the same state where none lowers the objective."""
+        """Return the state after a scoring step, or the same state if none lowers the objective."""
         direction = _direction(problem, state.point)
-        for _ in range(N_HALVINGS):
+        for _ in range(N_TRIES):
             proposal = normalised(problem.slices, np.maximum(state.point + direction, 0.0), state.point)
             objective = divergence(problem, proposal)
             if objective < state.objective:
@@ -81,8 +78,8 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
         return state.objective
 
     def is_done(self, state: _State) -> bool:
-        """Return whether the last step lowered the objective by no more than `tol`."""
-        return state.decrease <= self.tol
+        """Return whether no step lowered the objective."""
+        return state.decrease <= 0
 
     def value(self, state: _State) -> Factors:
         """Return the factors."""
@@ -90,12 +87,12 @@ class ProjectionScoring(Solver[ProjectionProblem, _State, Factors]):
 
 
 def _direction(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
-    """Change of the point that fits the residuals best, every block's sums kept."""
+    """Return the change of the point that fits the residuals best and keeps the sums of every block."""
     model = model_masses(problem, point)
     derivative = _derivative(problem, point)  # (M, L, 1 + sum I, F)
     for rows in (slice(0, 1), *(slice(s.start + 1, s.stop + 1) for s in problem.slices)):
-        axes = 3 if rows.stop == 1 else 2  # weights sum to one over components, factors over states
-        derivative[:, :, rows] -= derivative[:, :, rows].mean(axis=axes, keepdims=True)
+        axis = 3 if rows.stop == 1 else 2  # weights sum to one over components, factors over states
+        derivative[:, :, rows] -= derivative[:, :, rows].mean(axis=axis, keepdims=True)
     scale = np.sqrt(problem.scaled_shares[:, None] / np.maximum(model, LEAST_WEIGHED))[problem.attainable]
     design = derivative[problem.attainable].reshape(len(scale), -1) * scale[:, None]
     residual = (problem.masses - model)[problem.attainable] * scale
@@ -103,8 +100,8 @@ def _direction(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
 
 
 def _derivative(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
-    """Derivative of all model masses (M, L) by the point (1 + sum I, F)."""
-    n_projections = np.arange(len(problem.vectors))
+    """Return the derivative of all model masses (M, L) by the point (1 + sum I, F)."""
+    projections = np.arange(len(problem.vectors))
     derivative = np.zeros((*problem.masses.shape, *point.shape))
     by_component, partial = leave_one_out(problem, point)
     derivative[:, :, 0] = by_component
@@ -113,6 +110,6 @@ def _derivative(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
     for term, rest in zip(problem.terms, partial, strict=True):
         flat = rest.reshape(-1, rest.shape[-1])
         for i, before in enumerate(term.before):
-            here = n_projections[term.present & (i < sizes[term.variables])]
+            here = projections[term.present & (i < sizes[term.variables])]
             derivative[here, :, 1 + starts[term.variables[here]] + i] = flat[before[here]]
     return derivative

@@ -1,4 +1,4 @@
-"""All factors of a discrete joint from the masses of integer projections of its variables."""
+"""The factors of a discrete joint from the masses of integer projections of its variables, by EM."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.special import xlog1py
 from jointwise._checks import read_only
 from jointwise.exceptions import InputError
 from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, normalised
+from jointwise.solvers.factors import stacked_slices
 
 if TYPE_CHECKING:
     from jointwise._typing import BoolArray, FloatArray, IntArray
@@ -27,12 +28,12 @@ class ProjectionProblem:
     sizes : sequence of N int
         Number of states I_n.
     vectors : array of shape (M, N), integers
-        a_m in its rows. A projection tells nothing of a variable whose coefficient is zero.
+        Coefficients a_m in the rows, zero for the variables that are not in a projection.
     masses : array of shape (M, L)
-        Mass of each value of each projection, at position y modulo L; rows sum to one. L is at least the number of
-        integers from the smallest to the largest value of any projection, see `cycle`, so no two values meet.
+        Mass of each value of each projection, at position y modulo L; rows sum to one. L is at least `cycle`, so that
+        no two values of a projection share a position.
     shares : array of shape (M,), optional
-        How much each projection counts, such as its number of rows; equal by default.
+        Weight of each projection, such as its number of rows; equal by default.
 
     Examples
     --------
@@ -57,7 +58,7 @@ class ProjectionProblem:
                 f"variables; got shape {self.vectors.shape}."
             )
         if not self.vectors.any(axis=1).all():
-            raise InputError("Each projection needs a coefficient that is not zero.")
+            raise InputError("`vectors` must have a coefficient that is not zero in each row.")
         least = cycle(self.sizes, self.vectors)
         if self.masses.shape != (n_projections, self.length) or self.length < least:
             raise InputError(
@@ -77,8 +78,7 @@ class ProjectionProblem:
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Rows of each variable in arrays that stack the states of all variables."""
-        ends = np.cumsum(self.sizes).tolist()
-        return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
+        return stacked_slices(self.sizes)
 
     @cached_property
     def attainable(self) -> BoolArray:
@@ -88,13 +88,13 @@ class ProjectionProblem:
 
     @property
     def n_equations(self) -> int:
-        """How many numbers the projections tell: the attainable values of each, less one."""
+        """Number of equations: one less than its attainable values, for each projection."""
         return int(np.sum(self.attainable) - len(self.vectors))
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
-        """The terms of all sums y_m, the first of each, then the second, and so on."""
-        order = np.argsort(self.vectors == 0, axis=1, kind="stable")  # variables that take part come first
+        """The terms of all sums y_m: the first term of each, then the second, and so on."""
+        order = np.argsort(self.vectors == 0, axis=1, kind="stable")  # variables in the projection come first
         n_terms = int((self.vectors != 0).sum(axis=1).max())
         position = np.arange(self.length)
         start = self.length * np.arange(len(self.vectors))[:, None]
@@ -115,16 +115,16 @@ class ProjectionProblem:
 
 
 class Term(NamedTuple):
-    """The s-th term a_mn x_n of every projection m: which variable it is, and where its states lead."""
+    """The s-th term a_mn x_n of every projection m: its variable, and the positions its states lead to."""
 
     variables: IntArray  # n, (M,)
-    present: BoolArray  # whether the projection has so many terms, (M,)
+    present: BoolArray  # whether the projection has an s-th term, (M,)
     before: IntArray  # flat position of y - a_mn i modulo L, (I, M, L)
     after: IntArray  # flat position of y + a_mn i modulo L, (I, M, L)
 
 
 def cycle(sizes: Sequence[int], vectors: IntArray) -> int:
-    """Least length L at which no two values of one projection are equal modulo L.
+    """Return the least length L at which no two values of a projection are equal modulo L.
 
     >>> cycle((5, 5), np.array([[1, -3]]))
     17
@@ -133,7 +133,7 @@ def cycle(sizes: Sequence[int], vectors: IntArray) -> int:
 
 
 def project(joint: FloatArray, vectors: IntArray) -> FloatArray:
-    """Exact masses of the projections of a joint; shape (M, L) with L from `cycle`.
+    """Return the exact masses of the projections of a joint; shape (M, L) with L from `cycle`.
 
     Parameters
     ----------
@@ -155,23 +155,23 @@ def project(joint: FloatArray, vectors: IntArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ProjectionEM(AcceleratedEM[ProjectionProblem]):
-    r"""Composite likelihood of projections by EM on all factors at once.
+    r"""EM on all factors at once for the composite likelihood of projections.
 
     Minimises :math:`\sum_m s_m \mathrm{KL}(h_m \,\|\, p_m)` with the shares s scaled to sum one, where the model of a
     projection is a mixture of convolutions,
 
     .. math:: p_m(y) = \sum_r \lambda_r \sum_{x : \langle a_m, x \rangle = y} \prod_n A_n[x_n, r].
 
-    With the component and the states of all variables of a projection as latent values, an EM update multiplies each
-    factor by its share of what is observed:
+    The latent values are the component and the states of all variables of a projection. An EM update multiplies each
+    factor by its share of the observed masses:
 
     .. math:: A_n[i, r] \leftarrow A_n[i, r] \sum_m s_m \sum_y \frac{h_m(y)}{p_m(y)} \, \lambda_r \,
               p_{m \setminus n}(y - a_{mn} i \mid r), \quad
               \lambda_r \leftarrow \lambda_r \sum_m s_m \sum_y \frac{h_m(y)}{p_m(y)} \, p_m(y \mid r),
 
-    normalised. The convolutions :math:`p_{m \setminus n}` that leave out one variable come from a forward and a
-    backward pass over the terms of a projection, on the integers modulo L: sums of products without a difference, so
-    nothing is lost to rounding. The objective never rises, and there is no learning rate.
+    normalised. The convolutions :math:`p_{m \setminus n}` without one variable come from a forward and a backward pass
+    over the terms of a projection, on the integers modulo L. They add products and subtract nothing, so no digits are
+    lost. The objective never rises, and there is no learning rate.
 
     Examples
     --------
@@ -189,9 +189,8 @@ class ProjectionEM(AcceleratedEM[ProjectionProblem]):
         factors = _padded([point[1:][rows] for rows in problem.slices])
         forward = _chain(problem.terms, factors, _start(problem, point[0]))
         model = np.maximum(forward[-1].sum(axis=-1), LEAST_MASS)
-        shares = problem.scaled_shares[:, None]
         objective = _divergence(problem, model)
-        ratio = shares * problem.masses / model
+        ratio = problem.scaled_shares[:, None] * problem.masses / model
         gathered = _gathered(problem.terms, factors, forward, ratio)
         update = point.copy()
         update[0] = np.einsum("my,myr->r", ratio, forward[-1])
@@ -201,19 +200,19 @@ class ProjectionEM(AcceleratedEM[ProjectionProblem]):
 
 
 def model_masses(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
-    """Masses (M, L) of the projections at a point: weights in the first row, then all A_n stacked."""
+    """Return the masses (M, L) of the projections at a point: weights in the first row, then all A_n stacked."""
     factors = _padded([point[1:][rows] for rows in problem.slices])
     forward = _chain(problem.terms, factors, _start(problem, point[0]))
     return np.asarray(np.maximum(forward[-1].sum(axis=-1), LEAST_MASS))
 
 
 def divergence(problem: ProjectionProblem, point: FloatArray) -> float:
-    """Mean over projections, by share, of KL(masses || model) at a point."""
+    """Return the mean over projections, weighted by share, of KL(masses || model) at a point."""
     return _divergence(problem, model_masses(problem, point))
 
 
 def leave_one_out(problem: ProjectionProblem, point: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
-    """Masses given each component (M, L, F), and those times the weights without one term, for each term in turn."""
+    """Return masses given each component (M, L, F), and for each term those without it, times the weights."""
     factors = _padded([point[1:][rows] for rows in problem.slices])
     whole = _chain(problem.terms, factors, _start(problem, np.ones_like(point[0])))[-1]
     start = _start(problem, point[0])
@@ -222,9 +221,9 @@ def leave_one_out(problem: ProjectionProblem, point: FloatArray) -> tuple[FloatA
 
 
 def _divergence(problem: ProjectionProblem, model: FloatArray) -> float:
-    """Sum of the terms s (h log(h / p) - h + p), none negative.
+    """Return the sum of s (h log(h / p) - h + p), whose terms are never negative.
 
-    Written with h / p - 1, so that near the optimum they keep their digits down to about 1e-30.
+    Written with h / p - 1, so that the terms keep their digits near the optimum, down to about 1e-30.
     """
     excess = (problem.masses - model) / model
     terms = model * (xlog1py(problem.masses / model, excess) - excess)
@@ -232,14 +231,14 @@ def _divergence(problem: ProjectionProblem, model: FloatArray) -> float:
 
 
 def _start(problem: ProjectionProblem, weights: FloatArray) -> FloatArray:
-    """Masses of empty sums: each component's weight at zero; shape (M, L, F)."""
+    """Return the masses of empty sums: each component's weight at zero; shape (M, L, F)."""
     start = np.zeros((len(problem.vectors), problem.length, weights.size))
     start[:, 0] = weights
     return start
 
 
 def _padded(factors: Sequence[FloatArray]) -> FloatArray:
-    """All factors in one array of shape (N, largest I, F), zeros where a variable has fewer states."""
+    """Return all factors in one array of shape (N, largest I, F), zero where a variable has fewer states."""
     padded = np.zeros((len(factors), max(map(len, factors)), factors[0].shape[1]))
     for n, factor in enumerate(factors):
         padded[n, : len(factor)] = factor
@@ -247,7 +246,7 @@ def _padded(factors: Sequence[FloatArray]) -> FloatArray:
 
 
 def _chain(terms: Sequence[Term], factors: FloatArray, start: FloatArray) -> list[FloatArray]:
-    """Masses of the partial sums of all projections, before the first term and after each; each (M, L, F)."""
+    """Return the masses (M, L, F) of the partial sums of all projections, before the first term and after each."""
     sums = [start]
     for term in terms:
         flat = sums[-1].reshape(-1, start.shape[-1])
@@ -259,7 +258,7 @@ def _chain(terms: Sequence[Term], factors: FloatArray, start: FloatArray) -> lis
 def _gathered(
     terms: Sequence[Term], factors: FloatArray, forward: Sequence[FloatArray], ratio: FloatArray
 ) -> FloatArray:
-    """Derivatives of the log-likelihood by the factors, shape (N, largest I, F), by a backward pass over the terms."""
+    """Return derivatives of the log-likelihood by the factors, (N, largest I, F), by a backward pass over the terms."""
     total = np.zeros_like(factors)
     adjoint = np.broadcast_to(ratio[..., None], forward[-1].shape)
     for term, partial in zip(reversed(terms), reversed(forward[:-1]), strict=True):

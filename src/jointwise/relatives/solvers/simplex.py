@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,11 +11,9 @@ from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.solvers.simplex import exponentiated_step
 
-ModelT = TypeVar("ModelT")
-
 
 def project_on_simplex(points: FloatArray, axis: int = 0) -> FloatArray:
-    r"""Nearest points on the simplex, :math:`\arg\min_{a \ge 0,\, 1^\top a = 1} \|a - p\|_2`.
+    r"""Return the nearest points on the simplex, :math:`\arg\min_{a \ge 0,\, 1^\top a = 1} \|a - p\|_2`.
 
     The answer is :math:`\max(p - \theta, 0)`. With p sorted downwards, theta is the largest of
     :math:`(p_1 + \dots + p_m - 1) / m` over m: each is the shift that makes the m largest entries sum to one.
@@ -25,7 +23,7 @@ def project_on_simplex(points: FloatArray, axis: int = 0) -> FloatArray:
     points : array of shape (L, F)
         Finite numbers.
     axis : 0 or 1
-        Whether each column is a point, or each row.
+        0 if each column is a point, 1 if each row is.
 
     Returns
     -------
@@ -49,20 +47,20 @@ def project_on_simplex(points: FloatArray, axis: int = 0) -> FloatArray:
 
 @dataclass(frozen=True)
 class StepRule:
-    """How a block is moved by exponentiated gradient; every step starts from the first rate again.
+    """Settings of exponentiated gradient on a block; the search for a rate starts afresh at every step.
 
     Parameters
     ----------
     rate : float
         The first rate tried.
     shrink : float
-        What a refused rate is multiplied by, below one.
+        A refused rate is multiplied by this, below one.
     decrease : float
-        A step from a to b is taken if the objective falls by this times <gradient, a - b> or more.
+        A step from a to b is taken if the objective falls by at least this times <gradient, a - b>.
     least_rate : float
-        Below this rate the block is left as it is.
+        If no rate of at least this is accepted, the block stays as it is.
     max_steps : int
-        The most steps on the block.
+        Most steps on the block.
     tol : float
         Stop when a step changes the block by no more than `tol` of its norm.
     """
@@ -82,38 +80,35 @@ class StepRule:
             )
         if self.max_steps < 1 or not self.tol >= 0:
             raise InputError(
-                f"A step rule needs max_steps of one or more and a tol of zero or more; got {self.max_steps} and "
-                f"{self.tol}."
+                f"A step rule needs max_steps of at least 1 and tol of at least 0; got {self.max_steps} and {self.tol}."
             )
 
 
-class Objective(Protocol[ModelT]):
-    """A function of columns on the simplex, with what its value and its gradient have in common computed once."""
+class Objective(Protocol):
+    """A function of columns on the simplex whose value and gradient share a model, computed once."""
 
-    def value(self, columns: FloatArray) -> tuple[float, ModelT]:
-        """Return the value at some columns, and the model that the gradient there is made from."""
+    def value(self, columns: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value at some columns, and the model from which the gradient follows."""
         ...
 
-    def gradient(self, model: ModelT) -> FloatArray:
-        """Return the gradient, of the shape of the columns."""
+    def gradient(self, model: FloatArray) -> FloatArray:
+        """Return the gradient, in the shape of the columns."""
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Descent(Generic[ModelT]):
-    """Where a descent ended: columns, objective, and the steps that were taken."""
+class Descent(NamedTuple):
+    """The end of a descent."""
 
     columns: FloatArray
     value: float
-    n_steps: int
 
 
-def descend(objective: Objective[ModelT], start: FloatArray, rule: StepRule) -> Descent[ModelT]:
+def descend(objective: Objective, start: FloatArray, rule: StepRule) -> Descent:
     r"""Exponentiated gradient with backtracking on columns that sum to one.
 
     .. math:: a \leftarrow a \circ \exp(-\eta \nabla f(a)), \quad \text{normalised,}
 
-    with the first eta in rate, rate * shrink, ... that lowers f by enough; f never rises.
+    with the first eta among rate, rate * shrink, ... that lowers f enough; f never rises.
 
     Parameters
     ----------
@@ -124,9 +119,9 @@ def descend(objective: Objective[ModelT], start: FloatArray, rule: StepRule) -> 
     """
     columns = start
     value, model = objective.value(columns)
-    for n_steps in range(rule.max_steps):
+    for _ in range(rule.max_steps):
         gradient = objective.gradient(model)
-        with np.errstate(divide="ignore"):  # a coefficient of zero has the logarithm -inf and stays zero
+        with np.errstate(divide="ignore"):  # a zero has the logarithm -inf and stays zero
             logs = np.log(columns)
         rate = rule.rate
         while rate >= rule.least_rate:
@@ -136,10 +131,10 @@ def descend(objective: Objective[ModelT], start: FloatArray, rule: StepRule) -> 
                 break
             rate *= rule.shrink
         else:
-            return Descent(columns, value, n_steps)
+            break
         change = float(np.linalg.norm(proposal - columns))
         size = float(np.linalg.norm(columns))
         columns, value, model = proposal, new_value, new_model
         if change <= rule.tol * size:
-            return Descent(columns, value, n_steps + 1)
-    return Descent(columns, value, rule.max_steps)
+            break
+    return Descent(columns, value)

@@ -1,8 +1,8 @@
-"""One table of 1,000,000 rows x 10 columns in every place it may lie: rows per second of each pass of a fit.
+"""Rows per second of each pass of a fit, for one table of 1,000,000 rows x 10 columns from every source.
 
-In every place the counts of all pairs, and the log-densities of a fit, are compared with those of the array. Of more
-rows (`JOINTWISE_BENCH_ROWS`) a fit depends on their order, which Spark may change. Places whose package is missing are
-left out. Dask has two workers of one thread, Spark two threads.
+For every source the counts of all pairs, and the log-densities of a fit, are compared with those of the array. With
+more rows (`JOINTWISE_BENCH_ROWS`) a fit depends on their order, which Spark may change. Sources whose package is
+missing are left out. Dask has two workers with one thread each, Spark two threads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -22,33 +23,36 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.measure import repeated
 from benchmarks.report import Row
 from jointwise import JUPAD
+from jointwise.axes import Axis
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.rows.sources import find_source
+from jointwise.tables.variables import Schema
 
 N_ROWS, N_COLUMNS = int(os.environ.get("JOINTWISE_BENCH_ROWS", "1_000_000")), 10
-N_FILES, RANK, N_PASSES = 8, 16, 5
+N_FILES, N_COMPONENTS, N_PASSES = 8, 16, 5
 N_BINS = 128
 KINDS = {f"x{N_COLUMNS - 2}": "integer", f"x{N_COLUMNS - 1}": "categorical"}
 CATEGORIES = ("a", "b", "c", "d")
 
 
 def run() -> list[Row]:
-    """Return rows per second of the profile, of coding, and of one pass of EM, for each place."""
+    """Return rows per second of the profile, of coding, and of one pass of EM, for each source."""
     with TemporaryDirectory() as folder:
         write_files(Path(folder))
         rows: list[Row] = []
         first: tuple[Any, Any] | None = None
-        for name, (package, place) in PLACES.items():
+        for name, (package, opened) in SOURCES.items():
             if find_spec(package) is None or (package == "pyspark" and which("java") is None):
                 continue
-            with place(Path(folder)) as data:
-                measured(data)  # loads packages and compiled code where the rows are
-                row = {"place": name} | measured(data)
-                counts, densities = told(data)
+            with opened(Path(folder)) as data:
+                measured(data)  # loads packages and compiled code
+                row = {"source": name} | measured(data)
+                counts, densities = counts_and_densities(data)
             first = first or (counts, densities)
             row["counts"] = "equal" if np.array_equal(counts, first[0]) else "NOT EQUAL"
             row["log-density off by"] = f"{np.max(np.abs(densities - first[1])):.1e}"
@@ -56,51 +60,53 @@ def run() -> list[Row]:
     return rows
 
 
-def told(data: Any) -> tuple[Any, Any]:
-    """Return the counts of all pairs, and log-densities of rows under a short fit."""
+def profiled(data: Any) -> tuple[Schema, tuple[Axis, ...]]:
+    """Return schema and axes of a table, from any source."""
     source = find_source(data)
     profile = Profile.of(data) if source is None else source.profile()
     schema = profile.schema(KINDS)
-    axes = profile.axes(schema, N_BINS)
-    with nullcontext(CodedRows.of(data, schema, axes)) if source is None else source.coded(schema, axes, None) as rows:
+    return schema, profile.axes(schema, N_BINS)
+
+
+def coded(data: Any, schema: Schema, axes: tuple[Axis, ...]) -> AbstractContextManager[Any]:
+    """Return the rows of a table as codes, from any source."""
+    source = find_source(data)
+    return nullcontext(CodedRows.of(data, schema, axes)) if source is None else source.coded(schema, axes, None)
+
+
+def counts_and_densities(data: Any) -> tuple[Any, Any]:
+    """Return the counts of all pairs, and log-densities of rows under a short fit."""
+    with coded(data, *profiled(data)) as rows:
         counts = rows.pairs().counts
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps tell whether all go the same way
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps are enough to compare
         model = JUPAD(4, beta=1.0, n_init=1, max_iter=5, learn_dictionary=False, kinds=KINDS, random_state=0).fit(data)
     return counts, model.density_.mixture.logpdf(drawn(1_000, np.random.default_rng(1)))
 
 
 def measured(data: Any) -> Row:
-    """Return rows per second of each pass over a table, wherever it lies."""
-    source = find_source(data)
+    """Return rows per second of each pass over a table."""
     start = time.perf_counter()
-    profile = Profile.of(data) if source is None else source.profile()
-    schema = profile.schema(KINDS)
-    axes = profile.axes(schema, N_BINS)
-    profiled = time.perf_counter()
-    with nullcontext(CodedRows.of(data, schema, axes)) if source is None else source.coded(schema, axes, None) as rows:
+    schema, axes = profiled(data)
+    profile_end = time.perf_counter()
+    with coded(data, schema, axes) as rows:
         n = len(rows)
-        coded = time.perf_counter()
+        coding_end = time.perf_counter()
         seconds = pass_seconds(rows)
     return {
         "rows": n,
-        "profile, rows/s": n / (profiled - start),
-        "coding, rows/s": n / (coded - profiled),
+        "profile, rows/s": n / (profile_end - start),
+        "coding, rows/s": n / (coding_end - profile_end),
         "EM pass, rows/s": n / seconds,
         "EM pass, s": seconds,
     }
 
 
 def pass_seconds(rows: Rows) -> float:
-    """Return the seconds of one pass of posterior counts, the median of some after a first."""
-    rng = np.random.default_rng(0)
-    tables, mixing = rng.uniform(0.5, 1.5, (sum(rows.n_bins), RANK)), np.full(RANK, 1 / RANK)
-    engine = rows.engine()
-    seconds = []
-    for _ in range(1 + N_PASSES):
-        start = time.perf_counter()
-        engine.posterior_counts(tables, mixing)
-        seconds.append(time.perf_counter() - start)
+    """Return the median seconds of a pass of posterior counts, without the first."""
+    tables = np.random.default_rng(0).uniform(0.5, 1.5, (sum(rows.n_bins), N_COMPONENTS))
+    mixing = np.full(N_COMPONENTS, 1 / N_COMPONENTS)
+    seconds = repeated(partial(rows.engine().posterior_counts, tables, mixing), 1 + N_PASSES)
     return float(np.median(seconds[1:]))
 
 
@@ -126,7 +132,7 @@ def write_files(folder: Path) -> None:
 
 @contextmanager
 def array(folder: Path) -> Iterator[Any]:
-    """The table as an array of numbers, which is drawn once more."""
+    """The table as an array of numbers, drawn again with the same seed."""
     del folder
     rng = np.random.default_rng(0)
     yield np.vstack([drawn(N_ROWS // N_FILES, rng) for _ in range(N_FILES)])
@@ -189,8 +195,8 @@ def spark_frame(folder: Path) -> Iterator[Any]:
         session.stop()
 
 
-# By name: the package it needs, and what opens it.
-PLACES: dict[str, tuple[str, Callable[[Path], AbstractContextManager[Any]]]] = {
+# For each source: the package it needs, and a function that opens it.
+SOURCES: dict[str, tuple[str, Callable[[Path], AbstractContextManager[Any]]]] = {
     "array": ("numpy", array),
     "pandas frame": ("pandas", pandas_frame),
     "PyArrow dataset": ("pyarrow", arrow_dataset),

@@ -14,19 +14,17 @@ from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.fitting.problem import pairwise_problem
 from jointwise.marginals import PairwiseMarginals, Profile
-from jointwise.relatives._base import DISCRETE, SEEDS, JointRelative
+from jointwise.relatives._base import DISCRETE, DISCRETE_ADVICE, JointRelative, Seed
+from jointwise.relatives._runs import check_run, record
 from jointwise.relatives._states import state_axes, state_density
-from jointwise.relatives._triples import record
-from jointwise.relatives.solvers.coupled import CoupledMirrorDescent
-from jointwise.relatives.solvers.coupled_problem import CoupledProblem
-from jointwise.relatives.solvers.simplex import StepRule
+from jointwise.relatives.solvers import CoupledMirrorDescent, CoupledProblem, StepRule
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Factors, PairwiseProblem, RowsEM, RowsProblem, Solution, solve, split_factors
 from jointwise.solvers.pairs_successive_projection import Groups, best_split, even_splits, largest_rank
 from jointwise.tables.variables import Kind, Schema
 
 METHODS = ("spa", "opt", "em")
-# As published for the refinement by divergence.
+# The published steps of the refinement by divergence.
 FACTOR_RULE = StepRule(rate=0.1, shrink=0.3, decrease=1e-4, max_steps=200, tol=1e-6)
 WEIGHT_RULE = StepRule(rate=0.1, shrink=0.3, decrease=1e-4, max_steps=50, tol=1e-6)
 
@@ -38,46 +36,45 @@ class PairwisePMF(JointRelative):
 
     The columns are split into two groups, and the pair masses across are stacked into
     :math:`X = [\hat Z_{jk}]_{j \in 1, k \in 2} = W H^\top`, with the :math:`A_j` stacked in W and the
-    :math:`A_k \Lambda` in H. Where every component has a state of its own in the second group, one that no other
-    component takes (separability), the columns of W are among those of X: successive projection finds them, and
-    non-negative least squares gives H. From exact pairs the joint is then found exactly.
+    :math:`A_k \Lambda` in H. If every component has a state in the second group that no other component takes
+    (separability), the columns of W are among those of X: successive projection finds them, and non-negative least
+    squares gives H. From exact pairs the joint is then found exactly.
 
-    As published: the split, the projection with its choice of the larger column between ties, the divergence of the
-    refinement and its steps, EM from there. Ours: H by an exact solver, where the published projected gradient depends
-    on its random start; scales of blocks averaged; several splits, of which the one with the smallest squared error
-    of all pairs is kept; weights estimated like the rest; EM accelerated and stopped by the likelihood; no floor inside
-    the divergence.
+    As published: the split, the projection that takes the larger column among ties, the divergence of the refinement
+    and its steps, EM from there. Ours: H by an exact solver (the published projected gradient depends on its random
+    start); scales averaged over blocks; several splits, and the one with the smallest squared error of all pairs is
+    kept; weights estimated like the rest; EM accelerated and stopped by the likelihood; no floor inside the divergence.
 
     Parameters
     ----------
     n_components : int
-        Number of components F, no more than states in either group of columns.
+        Number of components F, at most the number of states in either group of columns.
     method : "spa", "opt" or "em"
-        Successive projection (CNMF-SPA); from there the divergence of all pairs by mirror descent (CNMF-OPT); or from
-        there the likelihood of the rows by EM (SPA-EM).
+        "spa" is successive projection (CNMF-SPA). From there "opt" lowers the divergence of all pairs by mirror descent
+        (CNMF-OPT), and "em" raises the likelihood of the rows by EM (SPA-EM).
     split : int, optional
-        Put the first so many columns in the first group, as published (3 or 5). By default `n_init` random splits,
-        as even as can be, are tried.
+        Number of columns in the first group, taken from the first on, as published (3 or 5). By default `n_init`
+        random splits, as even as possible, are tried.
     floor : float
-        Factors that "opt" and "em" start from are raised to this and rescaled, since neither can leave zero.
+        Smaller entries of the factors that "opt" and "em" start from are raised to this, since neither can leave zero.
     kinds : mapping of column names to "integer", "categorical" or "ordinal", optional
-        Overrides what is found from the column's type.
+        Overrides the kind detected from the column's type.
     n_init : int
-        Random splits to try where `split` is not given.
+        Random splits to try if `split` is not given.
     max_iter : int
-        The most sweeps of "opt", or steps of "em".
+        Most sweeps of "opt", or steps of "em".
     tol : float
         Stop "opt" when a sweep changes the divergence by no more than this share of it, and "em" when two steps in a
         row each gain no more than this in nats per row.
     random_state : int, RandomState or None
-        Draws the splits, and components beyond those that the pairs hold.
+        Draws the splits, and components beyond those the pairs can hold.
 
     Attributes
     ----------
     density_ : JointDensity
-        Of `n_components` components, with one atom for each state.
+        With `n_components` components and one atom for each state.
     objective_ : float
-        Squared error of all pairs ("spa"), their divergence ("opt"), or negative log-likelihood of a row, less that of
+        Squared error of all pairs ("spa"), their divergence ("opt"), or negative log-likelihood of a row minus that of
         independence ("em").
     n_iter_, converged_
         Steps of the last stage, and whether it met its tolerance.
@@ -100,7 +97,7 @@ class PairwisePMF(JointRelative):
     """
 
     _kinds_taken: ClassVar[frozenset[Kind]] = DISCRETE
-    _kind_advice: ClassVar[str] = "Bin it first, or use CPD3 or JUPAD."
+    _kind_advice: ClassVar[str] = DISCRETE_ADVICE
     _least_columns: ClassVar[int] = 2
 
     def __init__(
@@ -114,7 +111,7 @@ class PairwisePMF(JointRelative):
         n_init: int = 8,
         max_iter: int = 200,
         tol: float = 1e-6,
-        random_state: SEEDS = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -127,12 +124,12 @@ class PairwisePMF(JointRelative):
         self.random_state = random_state
 
     def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
-        """Fit from counts or exact masses of pairs; no row is needed, so ``method="em"`` is not to be had.
+        """Fit from counts or exact masses of pairs, without rows; ``method="em"`` needs rows and is refused.
 
         Parameters
         ----------
         marginals : PairwiseMarginals
-            Of discrete variables, a bin for each value. Exact marginals (n = infinity) are masses in place of counts.
+            Of discrete variables, with a bin for each value; masses in place of counts are exact marginals.
         """
         self._check_parameters()
         if self.method == "em":
@@ -141,8 +138,7 @@ class PairwisePMF(JointRelative):
         problem, start = self._projected(marginals)
         solution = start if self.method == "spa" else self._refined(problem, start.value)
         self._keep(marginals.schema, marginals.axes, solution)
-        self.schema_ = marginals.schema
-        self._record_names(marginals.schema)
+        self._keep_schema(marginals.schema)
         return self
 
     def _check_parameters(self) -> None:
@@ -152,13 +148,7 @@ class PairwisePMF(JointRelative):
             check_integer("split", self.split, 1)
         if not 0 < check_real("floor", self.floor) < 1:
             raise InputError(f"`floor` must be a small positive number, below 1; got {self.floor!r}.")
-        check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
-
-    def _given_kinds(self) -> Mapping[str, str] | None:
-        return self.kinds
+        check_run(self.n_init, self.max_iter, self.tol)
 
     def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # every value is a bin
         axes = state_axes(schema, rows)
@@ -172,7 +162,7 @@ class PairwisePMF(JointRelative):
         self._keep(schema, axes, solution)
 
     def _projected(self, marginals: PairwiseMarginals) -> tuple[PairwiseProblem, Solution[Factors]]:
-        """Factors by successive projection, on the given split or the best of several."""
+        """Return factors by successive projection, on the given split or the best of several."""
         problem = pairwise_problem(marginals, [np.eye(axis.n_bins) for axis in marginals.axes])
         rng = generator(self.random_state)
         splits = self._splits(problem.sizes, rng)
@@ -181,13 +171,17 @@ class PairwisePMF(JointRelative):
 
     def _splits(self, sizes: Sequence[int], rng: np.random.Generator) -> list[Groups]:
         if self.split is None:
-            self._check_rank(self.n_components, largest_rank(sizes), "the states of the smaller group of columns")
+            self._check_n_components(
+                self.n_components, largest_rank(sizes), "the states of the smaller group of columns"
+            )
             return even_splits(sizes, self.n_init, rng)
         if self.split >= len(sizes):
             raise InputError(f"`split` must leave columns for the second group: below {len(sizes)}; got {self.split}.")
         groups = (tuple(range(self.split)), tuple(range(self.split, len(sizes))))
         most = min(sum(sizes[n] for n in group) for group in groups)
-        self._check_rank(self.n_components, most, f"the states of the smaller group of columns with split={self.split}")
+        self._check_n_components(
+            self.n_components, most, f"the states of the smaller group of columns with split={self.split}"
+        )
         return [groups]
 
     def _refined(self, problem: PairwiseProblem, start: Factors) -> Solution[Factors]:
@@ -202,7 +196,7 @@ class PairwisePMF(JointRelative):
         return solve(RowsEM(self._raised(start), self.tol), likelihood, max_steps=self.max_iter)
 
     def _raised(self, factors: Factors) -> Factors:
-        """Factors and weights of at least about `floor`, summing to one again."""
+        """Return factors and weights raised to `floor`, then scaled to sum one again."""
         weights, *coefficients = (np.maximum(a, self.floor) for a in (factors.weights, *factors.coefficients))
         return Factors(weights / weights.sum(), tuple(a / a.sum(axis=0) for a in coefficients))
 
