@@ -15,7 +15,6 @@ from jointwise.exceptions import InputError
 from jointwise.families import PointMass
 from jointwise.joint import JointDensity, ProductMixture
 from jointwise.joint.events import Interval, Point, Region
-from jointwise.joint.moments import quantiles
 from jointwise.plots._figure import text
 from jointwise.tables.times import END_DAY, FIRST_DAY, time_zone
 from jointwise.tables.variables import Kind, Variable, is_temporal, parse_datetime
