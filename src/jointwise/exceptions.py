@@ -9,6 +9,10 @@ class InputError(JointwiseError, ValueError):
     """An argument or a table does not fit what was asked of it."""
 
 
+class CellTypeError(InputError, TypeError):
+    """A cell, or a whole column, has a type that is not a number, text, a boolean or a date."""
+
+
 class UnknownNameError(JointwiseError, KeyError):
     """A variable, category or option that is not there; the message lists those that are."""
 

@@ -12,7 +12,7 @@ from tests.cli.cases import people, run, write_csv
 import jointwise
 from jointwise import ClassModel, JointDensity, JUPADClassifier
 from jointwise.estimators import classifier
-from jointwise.tables.variables import is_missing
+from jointwise.tables.dtypes import is_missing
 
 
 def bands(n=240, seed=0, labels=("high", "low", "mid")):

@@ -17,7 +17,8 @@ from scipy import sparse
 from jointwise.exceptions import InputError, MissingDependencyError, UnknownNameError, UnseenCategoryWarning
 from jointwise.marginals import Profile
 from jointwise.tables import decode, encode, read_table
-from jointwise.tables.variables import Schema, Variable, is_missing
+from jointwise.tables.dtypes import is_missing
+from jointwise.tables.variables import Schema, Variable
 
 NOON = dt.datetime(2021, 7, 1, 12, 0, 0, 123456)  # noqa: DTZ001  # zones are tested apart
 MIDNIGHT = dt.datetime(1969, 12, 31)  # noqa: DTZ001

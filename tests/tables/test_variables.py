@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from jointwise.exceptions import FileFormatError, InputError, UnknownNameError
 from jointwise.marginals import Profile
 from jointwise.tables import decode, encode
+from jointwise.tables.dtypes import DTYPES, is_missing, is_temporal
 from jointwise.tables.times import time_zone
-from jointwise.tables.variables import CONTAINERS, DTYPES, Kind, Schema, Variable, is_missing, is_temporal
+from jointwise.tables.variables import CONTAINERS, Kind, Schema, Variable
 
 SIZE = Variable("size", "categorical", categories=("S", "M", "L"), ordered=True, dtype="string")
 FLAG = Variable("flag", "categorical", categories=(False, True), dtype="bool")

@@ -20,7 +20,8 @@ from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity, moments
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Interval, Point, Region, Values
-from jointwise.tables.variables import Kind, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Variable
 
 # Intervals that a numeric variable is shown in, and the share of its mass beyond the first and last edge.
 INTERVALS, TAIL = 10, 0.005

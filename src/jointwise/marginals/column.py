@@ -12,15 +12,8 @@ from jointwise.axes import MAX_BINS
 from jointwise.exceptions import InputError
 from jointwise.marginals.sketch import ValueSketch
 from jointwise.marginals.support import plain_support
-from jointwise.tables.variables import (
-    MAX_ENUMERATED,
-    UNITS,
-    Kind,
-    Variable,
-    category_order,
-    is_temporal,
-    parse_datetime,
-)
+from jointwise.tables.dtypes import UNITS, category_order, datetime_dtype, is_temporal, parse_datetime
+from jointwise.tables.variables import MAX_ENUMERATED, Kind, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -271,8 +264,7 @@ def _common_type(a: ColumnProfile, b: ColumnProfile) -> str:
         zones = {time[1] if time else None for time in times}
         if len(zones) == 1:
             unit = max((time[0] for time in times if time), key=UNITS.index)
-            zone = zones.pop()
-            return f"datetime[{unit},{zone}]" if zone else f"datetime[{unit}]"
+            return datetime_dtype(unit, zones.pop())
     raise InputError(
         f"Column {shown(a.name)} holds {a.dtype} values in one part of the table and {b.dtype} in another; "
         "convert them to one type."

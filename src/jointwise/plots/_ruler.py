@@ -15,8 +15,9 @@ from jointwise.families import PointMass
 from jointwise.joint import JointDensity, ProductMixture
 from jointwise.joint.moments import quantiles
 from jointwise.plots._figure import text
+from jointwise.tables.dtypes import is_temporal, parse_datetime
 from jointwise.tables.times import END_DAY, FIRST_DAY, time_zone
-from jointwise.tables.variables import Kind, Variable, is_temporal, parse_datetime
+from jointwise.tables.variables import Kind, Variable
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
