@@ -277,15 +277,6 @@ def test_masses_on_values():
     np.testing.assert_allclose(INTEGERS.masses(wide).sum(axis=0), 1.0, atol=1e-9)
 
 
-@pytest.mark.parametrize("axis", [*AXES.values(), DiscreteAxis([0.0, 2.5])])
-def test_gram_is_the_product_of_masses(axis):
-    masses = MIXED.masses(axis)
-    gram = MIXED.gram(axis)
-    for j in range(MIXED.n_atoms):
-        for k in range(MIXED.n_atoms):
-            assert gram[j, k] == pytest.approx(sum(masses[:, j] * masses[:, k]), rel=1e-12)
-
-
 # ---- new from old ----------------------------------------------------------------------------------------
 
 
