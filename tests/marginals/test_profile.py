@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from jointwise.axes import BinnedAxis, DiscreteAxis
 from jointwise.exceptions import InputError, UnknownNameError
-from jointwise.marginals import Profile, ValueSketch
+from jointwise.marginals import Profile
+from jointwise.marginals.sketch import ValueSketch
 from jointwise.tables.variables import Kind
 
 DAY = dt.date(2024, 1, 1)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointwise.exceptions import InputError
-from jointwise.marginals import ValueSketch
 from jointwise.marginals import sketch as module
+from jointwise.marginals.sketch import ValueSketch
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 few_values = st.lists(

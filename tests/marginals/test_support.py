@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.marginals import Profile
 from jointwise.marginals.sketch import STEPS, ValueSketch
-from jointwise.marginals.support import plain_support
+from jointwise.marginals.support import evident_support
 
 EVERYWHERE = (-np.inf, np.inf)
 
 
 def support(values):
     sketch = ValueSketch.of(values)
-    return plain_support(sketch, sketch.spikes())
+    return evident_support(sketch, sketch.spikes())
 
 
 def rng(seed=0):

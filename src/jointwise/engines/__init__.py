@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines import reference
-from jointwise.engines.base import PosteriorCounts, PosteriorEngine
+from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
 from jointwise.engines.reference import ReferenceEngine, Subset, subset_counts
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "PosteriorEngine",
     "ReferenceEngine",
     "Subset",
+    "bin_starts",
     "pair_counts",
     "posterior_engine",
     "subset_counts",
