@@ -15,7 +15,7 @@ from jointwise import engines
 from jointwise.axes import BinnedAxis
 from jointwise.engines.compiled import CompiledEngine
 from jointwise.exceptions import InputError
-from jointwise.rows import parted as parts_module
+from jointwise.rows import parted as parted_module
 from jointwise.rows.coded import CodedRows
 from jointwise.rows.parted import Part, PartedRows, Parts
 from jointwise.tables.variables import Schema, Variable
@@ -74,7 +74,7 @@ def test_any_cut_gives_the_same_values(n, places, n_bins, seed, weighted):
     whole = coded(n, n_bins, seed, weighted=weighted)
     rows = parted(whole, [min(place, n) for place in places])
     assert (len(rows), rows.n_rows) == (n, whole.n_rows)
-    for k, margin in enumerate(whole.margins):
+    for k, margin in enumerate(whole.column_counts):
         assert np.array_equal(rows.marginal(k), margin)
     assert rows.pairs() == whole.pairs()
     chosen = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
@@ -121,7 +121,7 @@ def test_a_part_runs_in_one_thread_whatever_its_size(monkeypatch):
         made.append(engines.posterior_engine(*args, **kwargs))
         return made[-1]
 
-    monkeypatch.setattr(parts_module, "posterior_engine", recorded)
+    monkeypatch.setattr(parted_module, "posterior_engine", recorded)
     monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # it would fail if it were called
     parted(whole, []).engine().posterior_counts(*factors(whole, rank=8))
     assert [type(engine) for engine in made] == [CompiledEngine]
@@ -136,7 +136,7 @@ def test_parts_side_by_side_in_threads_give_the_same_bits():
 
     def one_pass(part):
         ready.wait(30)
-        return parts_module._posterior_counts(part, whole.n_bins, tables, mixing)
+        return parted_module._posterior_counts(part, whole.n_bins, tables, mixing)
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(one_pass, [Part(whole.codes), Part(read_only)] * 2))
@@ -146,5 +146,5 @@ def test_parts_side_by_side_in_threads_give_the_same_bits():
 
 
 def test_rows_elsewhere_have_no_card():
-    with pytest.raises(InputError, match="PartedRows lie elsewhere"):
+    with pytest.raises(InputError, match="needs the rows on this machine"):
         parted(coded(9, [2]), []).on("cuda")

@@ -132,7 +132,10 @@ def test_a_result_that_comes_late_is_waited_for_and_its_error_is_its_own():
 
 def test_parts_that_end_their_workers_are_told_of():
     distributed = pytest.importorskip("distributed")
-    with pytest.raises(ClusterError, match=r"4 Dask workers ended .*repartition"), dask_frame_module._Cluster()._told():
+    with (
+        pytest.raises(ClusterError, match=r"4 Dask workers ended .*repartition"),
+        dask_frame_module._Cluster()._explained(),
+    ):
         raise distributed.KilledWorker("codes", None, 3)
 
 

@@ -202,7 +202,7 @@ def test_an_error_of_coding_comes_out_as_itself_and_leaves_nothing(spark, table,
 def test_a_missing_package_is_asked_for_by_name():
     from pyspark.errors import PySparkImportError
 
-    with pytest.raises(MissingDependencyError, match=r"pip install \"jointwise\[spark\]\""), spark_frame._told():
+    with pytest.raises(MissingDependencyError, match=r"pip install \"jointwise\[spark\]\""), spark_frame._explained():
         raise PySparkImportError("PyArrow >= 18 must be installed")
 
 

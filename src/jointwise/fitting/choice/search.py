@@ -95,7 +95,7 @@ class Choice:
         if len(models) != n_models:
             raise FileFormatError(f"it must choose {n_models} models, not {len(models)}")
         for model in models:
-            for dictionary, axis, counts in zip(model, rows.axes, rows.margins, strict=True):
+            for dictionary, axis, counts in zip(model, rows.axes, rows.column_counts, strict=True):
                 if not dictionary.masses(axis)[counts > 0].any(axis=1).all():
                     raise FileFormatError("it must choose atoms that reach every row")
         n_components, beta = data["n_components"], float(data["beta"])
