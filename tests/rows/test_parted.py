@@ -57,9 +57,9 @@ def parted(rows, places):
     return PartedRows(rows.schema, rows.axes, Listed(cuts), weighted=weighted)
 
 
-def factors(rows, rank=3, seed=1):
+def factors(rows, n_components=3, seed=1):
     rng = np.random.default_rng(seed)
-    return rng.uniform(0.1, 2.0, (sum(rows.n_bins), rank)), rng.dirichlet(np.ones(rank))
+    return rng.uniform(0.1, 2.0, (sum(rows.n_bins), n_components)), rng.dirichlet(np.ones(n_components))
 
 
 @given(
@@ -123,13 +123,13 @@ def test_a_part_runs_in_one_thread_whatever_its_size(monkeypatch):
 
     monkeypatch.setattr(parted_module, "posterior_engine", recorded)
     monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # it would fail if it were called
-    parted(whole, []).engine().posterior_counts(*factors(whole, rank=8))
+    parted(whole, []).engine().posterior_counts(*factors(whole, n_components=8))
     assert [type(engine) for engine in made] == [CompiledEngine]
 
 
 def test_parts_side_by_side_in_threads_give_the_same_bits():
     whole = coded(200_000, [5, 7, 4])
-    tables, mixing = factors(whole, rank=8)
+    tables, mixing = factors(whole, n_components=8)
     read_only = whole.codes.view()
     read_only.flags.writeable = False
     ready = threading.Barrier(4)

@@ -9,9 +9,10 @@ def random_masses(rng, n_bins, n_atoms):
     return rng.dirichlet(np.ones(n_bins), size=n_atoms).T
 
 
-def random_factors(rng, sizes, rank):
+def random_factors(rng, sizes, n_components):
     return Factors(
-        rng.dirichlet(np.full(rank, 3.0)), tuple(rng.dirichlet(np.ones(size), size=rank).T for size in sizes)
+        rng.dirichlet(np.full(n_components, 3.0)),
+        tuple(rng.dirichlet(np.ones(size), size=n_components).T for size in sizes),
     )
 
 
@@ -20,10 +21,10 @@ def model_pair(masses, factors, j, k):
     return (a * factors.weights) @ b.T
 
 
-def exact_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), rank=2, **options):
+def exact_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), n_components=2, **options):
     """Pair masses of a known joint, without noise."""
     masses = tuple(random_masses(rng, i, size) for i, size in zip(bins, sizes, strict=True))
-    factors = random_factors(rng, sizes, rank)
+    factors = random_factors(rng, sizes, n_components)
     n = len(bins)
     pairs = {(j, k): model_pair(masses, factors, j, k) for j in range(n) for k in range(j + 1, n)}
     return PairwiseProblem(masses, pairs, **options), factors
@@ -31,7 +32,7 @@ def exact_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), rank=2, **options):
 
 def noisy_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), *, n_rows=200, shared=False, drop=()):
     """Pair masses counted on rows, with shares of its own for each pair if asked."""
-    problem, _ = exact_problem(rng, bins, sizes, rank=3)
+    problem, _ = exact_problem(rng, bins, sizes, n_components=3)
     pairs = {}
     for pair, z in problem.pairs.items():
         if pair not in drop:

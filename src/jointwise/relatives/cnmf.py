@@ -22,7 +22,7 @@ from jointwise.relatives.solvers.coupled_problem import CoupledProblem
 from jointwise.relatives.solvers.simplex import StepRule
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Factors, PairwiseProblem, RowsEM, RowsProblem, Solution, solve, split_factors
-from jointwise.solvers.pairs_successive_projection import Groups, best_split, even_splits, largest_rank
+from jointwise.solvers.pairs_successive_projection import Groups, best_split, even_splits, most_split_components
 from jointwise.tables.variables import Kind, Schema
 
 METHODS = ("spa", "opt", "em")
@@ -181,7 +181,9 @@ class PairwisePMF(JointRelative):
 
     def _splits(self, sizes: Sequence[int], rng: np.random.Generator) -> list[Groups]:
         if self.split is None:
-            self._check_rank(self.n_components, largest_rank(sizes), "the states of the smaller group of columns")
+            self._check_rank(
+                self.n_components, most_split_components(sizes), "the states of the smaller group of columns"
+            )
             return even_splits(sizes, self.n_init, rng)
         if self.split >= len(sizes):
             raise InputError(f"`split` must leave columns for the second group: below {len(sizes)}; got {self.split}.")
