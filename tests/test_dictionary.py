@@ -1,4 +1,4 @@
-"""Dictionaries: recipes, those of the paper, bin masses on every axis, and new ones from old."""
+"""Dictionaries: recipes, those of the paper, bin masses on every axis, and derived ones."""
 
 import math
 
@@ -194,7 +194,7 @@ def test_samples_come_from_the_atoms_named():
     drawn = MIXED.sample(atoms, rng)
     assert drawn[[0, 1, 3]].tolist() == [2.5, 0.0, 2.5]
     assert -1 <= drawn[2] <= 3
-    part = MIXED.truncate(0.0, 2.5)  # no draw at all from some of its families
+    part = MIXED.truncate(0.0, 2.5)  # some of its families are never drawn
     assert part.sample(np.array([5, 4]), rng).tolist() == [2.5, 0.0]
 
 

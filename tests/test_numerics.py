@@ -1,4 +1,4 @@
-"""Numerical helpers against slow twins in plain Python."""
+"""Numerical helpers against slow versions in plain Python."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ROUNDING = 1e-10
 
 
 def looped(codes, n_bins, weights, tables, mixing):
-    """Posteriors row by row, in logarithms."""
+    """Sum posteriors row by row, in logarithms."""
     starts = np.concatenate([[0], np.cumsum(n_bins)])
     counts, totals, log_likelihood = np.zeros(tables.shape), np.zeros(len(mixing)), 0.0
     for row, weight in zip(codes, weights, strict=True):

@@ -1,4 +1,4 @@
-"""One suite for all families: shapes, limits, laws of probability, and the values' manners."""
+"""One suite for all families: shapes, limits, laws of probability, equality and immutability."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POINTS = np.array([-1e300, -1e9, -40.0, -1.0, -0.0, 0.0, 0.3, 1.0, 2.5, 4.0, 30.
 
 
 def typical_points(family):
-    """Quantiles of every atom and fixed points, in one sorted array."""
+    """Return quantiles of every atom and fixed points, in one sorted array."""
     points = np.concatenate([family.ppf(QUANTILES).ravel(), POINTS])
     return np.unique(points[np.isfinite(points)])
 

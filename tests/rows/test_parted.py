@@ -1,4 +1,4 @@
-"""Coded rows in parts are the same rows: any cut gives the margins, pairs, rows and posterior counts of the whole."""
+"""PartedRows: any cut into parts gives the column counts, pairs, rows and posterior counts of the whole."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ from jointwise.tables.variables import Schema, Variable
 
 
 class Listed(Parts):
-    """The plainest parts: a list in memory."""
+    """The simplest parts: a list in memory."""
 
     def __init__(self, arrays):
         self.arrays = arrays
@@ -41,7 +41,7 @@ class Listed(Parts):
 
 
 def coded(n, n_bins, seed=0, *, weighted=False):
-    """Rows of random codes, with gaps, and weights of which sums are exact."""
+    """Return rows of random codes, some missing, with weights whose sums are exact."""
     rng = np.random.default_rng(seed)
     schema = Schema(tuple(Variable(f"v{k}", "continuous") for k in range(len(n_bins))), "numpy")
     axes = tuple(BinnedAxis(np.arange(bins - 1.0)) for bins in n_bins)
@@ -113,7 +113,7 @@ def test_large_parts_are_compiled_and_agree():
     np.testing.assert_allclose(a.counts, b.counts, rtol=1e-10)
 
 
-def test_a_part_runs_in_one_thread_whatever_its_size(monkeypatch):
+def test_a_part_of_any_size_runs_in_one_thread(monkeypatch):
     whole = coded(200_000, [5, 7, 4])
     made = []
 
@@ -122,7 +122,7 @@ def test_a_part_runs_in_one_thread_whatever_its_size(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(parted_module, "posterior_engine", recorded)
-    monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # it would fail if it were called
+    monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # a call would fail
     parted(whole, []).engine().posterior_counts(*factors(whole, n_components=8))
     assert [type(engine) for engine in made] == [CompiledEngine]
 

@@ -1,4 +1,4 @@
-"""Small problems with known answers, and plain-loop twins of what the solvers compute."""
+"""Small problems with known answers, and what the solvers compute in plain loops."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def model_pair(masses, factors, j, k):
 
 
 def exact_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), n_components=2, **options):
-    """Pair masses of a known joint, without noise."""
+    """Return the pair masses of a known joint, without noise."""
     masses = tuple(random_masses(rng, i, size) for i, size in zip(bins, sizes, strict=True))
     factors = random_factors(rng, sizes, n_components)
     n = len(bins)
@@ -31,7 +31,7 @@ def exact_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), n_components=2, **option
 
 
 def noisy_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), *, n_rows=200, shared=False, drop=()):
-    """Pair masses counted on rows, with shares of its own for each pair if asked."""
+    """Return pair masses counted on rows, with a share for each pair on request."""
     problem, _ = exact_problem(rng, bins, sizes, n_components=3)
     pairs = {}
     for pair, z in problem.pairs.items():
@@ -86,3 +86,16 @@ def assert_valid(factors):
 
 def assert_never_rises(history):
     assert np.all(np.diff(history) <= 1e-15 + 1e-12 * np.abs(history[:-1]))
+
+
+def assert_descends(solver, problem, true_objective, n_steps):
+    """Take steps by hand; the solver's objective must be the true one and never rise."""
+    state = solver.init(problem)
+    history = []
+    for _ in range(n_steps):
+        factors = solver.value(state)
+        assert_valid(factors)
+        history.append(true_objective(problem, factors))
+        np.testing.assert_allclose(solver.objective(state), history[-1], rtol=1e-9)
+        state = solver.step(problem, state)
+    assert_never_rises(np.array(history))

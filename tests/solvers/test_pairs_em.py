@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from tests.solvers.cases import (
+    assert_descends,
     assert_never_rises,
     assert_on_simplex,
     assert_valid,
@@ -28,7 +29,7 @@ from jointwise.solvers.starts import margin_coefficients
 
 
 def update_by_loops(problem, factors):
-    """One EM update from posteriors of (component, atom of j, atom of k), cell by cell."""
+    """Return one EM update from posteriors of (component, atom of j, atom of k), cell by cell."""
     weights = np.zeros(factors.n_components)
     coefficients = [np.zeros(b.shape) for b in factors.coefficients]
     for (j, k), z in problem.pairs.items():
@@ -45,7 +46,7 @@ def update_by_loops(problem, factors):
 
 
 def best_likelihood(masses, counts):
-    """Maximum over the simplex by a general solver, on the softmax scale."""
+    """Return the maximum over the simplex by a general solver, on the softmax scale."""
 
     def loss(x):
         weights = np.exp(x - x.max())
@@ -129,16 +130,7 @@ def test_update_and_objective_equal_plain_loops(shared, drop):
 def test_divergence_never_rises_and_is_the_true_one():
     rng = np.random.default_rng(4)
     problem = noisy_problem(rng, shared=True)
-    solver = PairwiseEM(random_start(problem, 3, rng))
-    state = solver.init(problem)
-    history = []
-    for _ in range(30):
-        factors = solver.value(state)
-        assert_valid(factors)
-        history.append(divergence_by_loops(problem, factors))
-        np.testing.assert_allclose(solver.objective(state), history[-1], rtol=1e-9)
-        state = solver.step(problem, state)
-    assert_never_rises(np.array(history))
+    assert_descends(PairwiseEM(random_start(problem, 3, rng)), problem, divergence_by_loops, n_steps=30)
 
 
 def test_a_known_joint_is_recovered():

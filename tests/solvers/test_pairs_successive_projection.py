@@ -23,7 +23,7 @@ from jointwise.solvers.pairs_successive_projection import (
 
 
 def separable_joint(rng, n_components=3):
-    """A joint whose last variable names the component: its pair coefficients are separable."""
+    """Return a joint whose last variable is the component, so that its pair coefficients are separable."""
     weights = rng.dirichlet(np.full(n_components, 5.0))
     coefficients = (
         rng.dirichlet(np.ones(4), size=n_components).T,
@@ -155,7 +155,7 @@ def test_most_split_components_is_the_best_over_all_splits(sizes):
 def test_no_counts_lead_to_nan(seed, n_components):
     rng = np.random.default_rng(seed)
     problem = noisy_problem(rng, bins=(4, 3, 3), sizes=(3, 2, 3), n_rows=3)
-    # Sparse coefficients with empty rows and columns, as converged exponentiated gradients have them.
+    # sparse coefficients with empty rows and columns, as after convergence
     pairs = {
         pair: rng.multinomial(
             2,

@@ -73,7 +73,7 @@ def test_update_agrees_with_a_loop():
 def test_objective_never_rises(seed, beta):
     problem, start, _ = make(seed, beta=beta)
     solution = solve(RowsEM(start, tol=1e-8), problem, max_steps=300)
-    # the last digits of a sum over rows may wobble
+    # the last digits of a sum over rows may vary
     assert np.all(np.diff(solution.history) <= 1e-12)
     assert solution.history[-1] < solution.history[0]
 

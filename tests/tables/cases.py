@@ -39,7 +39,7 @@ def table_of(container, columns):
 
 
 def cells(data, name):
-    """Cells of a column as Python objects, None where missing."""
+    """Return the cells of a column as Python objects, None where missing."""
     column = data[name]
     values = column.to_pylist() if isinstance(column, pa.ChunkedArray) else list(column)
     return [None if is_missing(value) else value for value in values]

@@ -23,7 +23,7 @@ def test_each_type_in_each_container_is_encoded_and_decoded(container, name, gap
         values, encoded = [*values, None], [*encoded, np.nan]
     data = table_of(container, {name: values})
     schema = profile_schema(data)
-    # numpy and pandas have no integers with gaps: there they are floats that hold integers
+    # pandas has no plain integers with missing values: they are floats there
     promoted = gaps and name == "whole" and container == "pandas"
     assert schema[name].dtype == ("float64" if promoted else logical)
     assert schema.container == container

@@ -1,4 +1,4 @@
-"""Writing frames: the types of frame and columns are those that came in."""
+"""Writing frames: frame type and column types are those of the table."""
 
 from __future__ import annotations
 
