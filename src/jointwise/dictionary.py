@@ -301,5 +301,5 @@ def _locations(low: float, high: float, step: float | None, n: int | None) -> Fl
 def _location_scale(name: str) -> type[LocationScale]:
     known = {key: family for key, family in FAMILIES.items() if issubclass(family, LocationScale)}
     if name not in known:
-        raise UnknownNameError(f"There is no location-scale family {shown(name)}; there are: {', '.join(known)}.")
+        raise UnknownNameError(f"Unknown location-scale family {shown(name)}. Known: {', '.join(known)}.")
     return known[name]

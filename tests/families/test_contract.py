@@ -247,7 +247,7 @@ def test_summaries_are_the_callers_to_change(family):
 
 
 def test_unknown_family_lists_the_known():
-    with pytest.raises(UnknownNameError, match=r"no family 'weibull'; there are: gaussian, laplace"):
+    with pytest.raises(UnknownNameError, match=r"Unknown family 'weibull'\. Known: gaussian, laplace"):
         family_from_dict({"family": "weibull"})
     with pytest.raises(InputError, match="a mapping"):
         family_from_dict(["gaussian"])

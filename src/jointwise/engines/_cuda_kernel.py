@@ -1,4 +1,4 @@
-"""The fused kernels of `jointwise.engines.cuda`, in triton; imported only where there is a card."""
+"""The fused kernels of `jointwise.engines.cuda`, in triton; imported only on a machine with a card."""
 
 # mypy: ignore-errors
 

@@ -47,7 +47,7 @@ def check_cuda() -> None:
     import torch
 
     if not torch.cuda.is_available():
-        raise DeviceError('device="cuda" was asked for, but PyTorch finds no NVIDIA card here; use device="cpu".')
+        raise DeviceError('device="cuda" needs an NVIDIA card, but PyTorch finds none here; use device="cpu".')
 
 
 class CudaEngine(PosteriorEngine):

@@ -99,7 +99,7 @@ def _family(data: Any, depth: int) -> Family:
         raise InputError(f"A family must be given as a mapping with the key 'family', got {shown(data)}.")
     name = data.get("family")
     if not isinstance(name, str) or name not in FAMILIES:
-        raise UnknownNameError(f"There is no family {shown(name)}; there are: {', '.join(FAMILIES)}.")
+        raise UnknownNameError(f"Unknown family {shown(name)}. Known: {', '.join(FAMILIES)}.")
     family = FAMILIES[name]
     parameters = {key: value for key, value in data.items() if key != "family"}
     known = family.parameter_names()

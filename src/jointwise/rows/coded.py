@@ -143,5 +143,5 @@ def split_weights(block: Any, column: str | None) -> tuple[Table, FloatArray | N
         raise InputError(f"`sample_weight` must name a column of numbers; {shown(column)} holds {found.dtype} values.")
     rest = [n for n in range(len(table.names)) if n != where]
     if not rest:
-        raise InputError(f"The table has no column beside {shown(column)}, which `sample_weight` names.")
+        raise InputError(f"The table has no column besides {shown(column)}, which `sample_weight` names.")
     return table.select(rest), check_weights(found.values, table.n_rows)

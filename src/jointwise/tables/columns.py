@@ -83,7 +83,7 @@ def read_series(name: str, series: nw.Series[Any]) -> Column:
     if isinstance(dtype, nw.Boolean):
         return Column(name, "bool", series.cast(nw.Float64).to_numpy(), (False, True))
     if dtype.is_integer() and not isinstance(dtype, (nw.Int128, nw.UInt128)):
-        # gaps are filled first: some libraries refuse to turn large integers into floats
+        # nulls are filled first: some libraries refuse to turn large integers with nulls into floats
         values = series.fill_null(0).to_numpy().astype(np.float64)
         values[series.is_null().to_numpy().astype(bool)] = np.nan
         return Column(name, "int64", values)

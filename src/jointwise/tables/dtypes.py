@@ -1,4 +1,4 @@
-"""Logical types: what the values of a column are, whatever library holds them.
+"""Logical types: what the values of a column are, in any library.
 
 A logical type is a string: "float64", "int64", "bool", "string", "categorical", "enum", "date", "datetime[unit]" or
 "datetime[unit,zone]".

@@ -103,7 +103,7 @@ def _category_array(variable: Variable, numbers: FloatArray, missing: AnyArray) 
 def _stack(columns: list[AnyArray], n_rows: int) -> AnyArray:
     types = {column.dtype for column in columns}
     if len(types) > 1 and all(each.kind in "fi" for each in types):
-        types = {np.dtype(np.float64)}  # integers with gaps beside integers without
+        types = {np.dtype(np.float64)}  # integers with missing values beside integers without
     array = np.empty((n_rows, len(columns)), dtype=types.pop() if len(types) == 1 else np.object_)
     for position, column in enumerate(columns):
         array[:, position] = column.astype(array.dtype) if array.dtype != object else _objects(column)
@@ -172,6 +172,5 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise MissingDependencyError(
-            f"The rows came from {name}, so results come back in its frames, but {name} is not installed: "
-            f"pip install {name}"
+            f"The table was a {name} frame, so results are too, but {name} is not installed: pip install {name}"
         ) from error

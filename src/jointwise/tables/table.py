@@ -42,9 +42,7 @@ class Table:
     columns: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        doubled = duplicates(self.names)
-        if doubled:
-            raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+        _check_names(self.names)
 
     def read(self, position: int) -> Column:
         """Return a column as numbers."""
@@ -97,6 +95,12 @@ def read_table(data: Any) -> Table:
     return table
 
 
+def _check_names(names: Sequence[str]) -> None:
+    doubled = duplicates(names)
+    if doubled:
+        raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+
+
 def _read_mapping(data: Mapping[Any, Any]) -> Table:
     columns = []
     for name, values in data.items():
@@ -115,9 +119,7 @@ def _read_mapping(data: Mapping[Any, Any]) -> Table:
 def _read_frame(data: Any) -> Table:
     names = data.column_names if hasattr(data, "column_names") else data.columns
     names = tuple(str(name) for name in names)
-    doubled = duplicates(names)
-    if doubled:
-        raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+    _check_names(names)  # narwhals has errors of its own for equal names
     frame = nw.from_native(data, eager_only=True)
     container = frame.implementation.value
     check_choice("the frame's library", container, ("pandas", "polars", "pyarrow"))

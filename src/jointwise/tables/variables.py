@@ -340,7 +340,7 @@ class Schema:
             raise unknown_name("variable", name, self.names) from None
 
     def select(self, names: Iterable[str]) -> Schema:
-        """Return the schema of some variables, in the order asked for."""
+        """Return the schema of some variables, in the given order."""
         return Schema(tuple(self[name] for name in names), self.container)
 
     def settle(self, rows: FloatArray) -> FloatArray:
