@@ -19,7 +19,8 @@ from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
 from jointwise.joint.crosstab import crosstab, has_density, point_masses
 from jointwise.joint.events import Interval, Point, Region, Values
-from jointwise.tables.variables import Kind, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Variable
 
 # Intervals that a numeric variable is shown in, and the share of its mass beyond the first and the last edge.
 INTERVALS, TAIL = 10, 0.005

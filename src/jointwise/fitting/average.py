@@ -11,7 +11,7 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.atoms import Learned
 from jointwise.joint.product import ProductMixture, stacked
-from jointwise.rows import Rows
+from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsProblem
 
 # A component with fewer rows than this is dropped.

@@ -15,7 +15,8 @@ import numpy as np
 
 from jointwise._typing import AnyArray, BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, midpoints
-from jointwise.tables.variables import OUTSIDE, Kind, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import OUTSIDE, Kind, Variable
 
 # A value or bin with this share of the rows has a cell of its own.
 HEAVY = 0.04

@@ -17,7 +17,8 @@ from jointwise.joint.cells import Cells, axis_of_values, beyond_text, cells_of_b
 from jointwise.joint.comparison import MOST_PARTNERS, Aside, Comparison, Values
 from jointwise.joint.findings import Check
 from jointwise.joint.product import ProductMixture
-from jointwise.tables.variables import Kind, Schema, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Rows that are compared at most: with more, noise is far below what matters.
 MOST_ROWS = 20_000

@@ -26,7 +26,8 @@ from jointwise.joint.information import Estimate
 from jointwise.joint.margin import Margin
 from jointwise.joint.product import ProductMixture, mixing_weights
 from jointwise.tables import decode, encode, read_table
-from jointwise.tables.variables import Kind, Schema, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Characters of a verdict: some sentences.
 MOST_VERDICT = 2_000

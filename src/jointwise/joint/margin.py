@@ -77,7 +77,7 @@ class Margin:
         dictionary = used.dictionary
         spiked = dictionary.spikes.size > 0 and dictionary.is_continuous
         points = dictionary.spikes if spiked else np.unique(dictionary.mode())
-        best, height = used._highest(points)
+        best, height = used.highest(points)
         if spiked or dictionary.is_identity:
             return float(points[best])
         low, high = used.quantiles(np.array([0.001, 0.999]))
@@ -85,13 +85,13 @@ class Margin:
         for _ in range(MODE_ZOOMS):
             if not dictionary.is_continuous:
                 grid = np.unique(np.round(grid))
-            top, peak = used._highest(grid)
+            top, peak = used.highest(grid)
             near = grid[max(top - 1, 0) : top + 2]
             found, grid = grid[top], np.linspace(near[0], near[-1], MODE_GRID)
         # on a plateau rounding must not choose the point
         return float(found if peak > height * (1 + 1e-12) else points[best])
 
-    def _highest(self, points: FloatArray) -> tuple[int, float]:
+    def highest(self, points: FloatArray) -> tuple[int, float]:
         """Position of the first point of highest density, and that density."""
         heights = self.dictionary.pdf(points) @ self.weights
         return int(np.argmax(heights)), float(heights.max())

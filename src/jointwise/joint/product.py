@@ -241,7 +241,6 @@ class ProductMixture(Expert):
             out[:, v] = d.sample(draw_atoms(b, component, rng), rng)
         return out
 
-
     # ---- plain form --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -270,9 +269,7 @@ class ProductMixture(Expert):
         """
         if len(mixtures) == 1:
             return mixtures[0]
-        dictionaries, coefficients = stacked(
-            [m.dictionaries for m in mixtures], [m.coefficients for m in mixtures]
-        )
+        dictionaries, coefficients = stacked([m.dictionaries for m in mixtures], [m.coefficients for m in mixtures])
         mixing = np.concatenate([w * m.weights for w, m in zip(weights, mixtures, strict=True)])
         return cls(mixing, tuple(coefficients), tuple(dictionaries))
 
