@@ -126,7 +126,7 @@ class CodedRows(Rows):
 
 
 def split_weights(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:
-    """Return a block without its column of weights, and the weights; all of it and None without such a column.
+    """Return a block without its column of weights, and the weights; without a `column`, the whole block and None.
 
     >>> table, weights = split_weights({"a": [1, 2], "w": [0.5, 2.0]}, "w")
     >>> table.names, weights
