@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.joint.cases import KINDS, random_density, random_event
+from tests.joint.cases import cases, random_event, random_rows
 
 from jointwise import Dictionary, JointDensity
 from jointwise.datasets import hybrid
@@ -13,37 +13,31 @@ from jointwise.joint.product import ProductMixture
 from jointwise.tables.variables import Schema, Variable
 
 
-def densities(seed, n=3):
-    """Densities of the same variables, of any kinds."""
-    rng = np.random.default_rng(seed)
-    kinds = rng.choice(sorted(KINDS), 3).tolist()
-    shape = rng.bit_generator.state  # the same atoms each time, other coefficients
-    found = []
-    for k in range(n):
-        rng.bit_generator.state = shape
-        density = random_density(kinds, 2, rng)
-        own = np.random.default_rng([seed, k])
-        mixture = density.mixture
-        coefficients = [own.dirichlet(np.ones(len(b)), 2 + k).T for b in mixture.coefficients]
-        found.append(
-            JointDensity(density.schema, ProductMixture(own.dirichlet(np.ones(2 + k)), coefficients, mixture.dictionaries))
-        )
-    return found, np.random.default_rng([seed, 99])
+@st.composite
+def sums(draw):
+    """Three densities of the same variables, their weights, and the generator that goes on from there."""
+    case = draw(cases(max_variables=3))
+    mixture, found = case.density.mixture, []
+    for n_components in (1, 2, 3):
+        coefficients = [case.rng.dirichlet(np.ones(len(b)), n_components).T for b in mixture.coefficients]
+        weights = case.rng.dirichlet(np.ones(n_components))
+        one = ProductMixture(weights, tuple(coefficients), mixture.dictionaries)
+        found.append(JointDensity(case.density.schema, one))
+    return found, case.rng.dirichlet(np.ones(3)), case.rng
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 10**6))
-def test_answers_are_those_of_the_sum(seed):
-    parts, rng = densities(seed)
-    weights = rng.dirichlet(np.ones(3))
+@given(sums())
+def test_answers_are_those_of_the_sum(case):
+    parts, weights, rng = case
     both = JointDensity.mix(parts, weights)
-    rows = parts[0].mixture.sample(20, rng)
+    rows = random_rows(rng, parts[0], 20)
     expected = sum(w * np.exp(p.mixture.logpdf(rows)) for w, p in zip(weights, parts, strict=True))
     np.testing.assert_allclose(np.exp(both.mixture.logpdf(rows)), expected, rtol=1e-9)
-    event = random_event(parts[0], rng)
+    event = random_event(rng, parts[0])
     chances = [p.probability(event) for p in parts]
     assert both.probability(event) == pytest.approx(weights @ chances, rel=1e-9, abs=1e-15)
-    assert both.n_components == 2 + 3 + 4
+    assert both.n_components == 1 + 2 + 3
 
 
 def test_conditioning_reweighs_the_parts_by_the_event():
@@ -70,7 +64,11 @@ def test_the_sum_has_the_widest_ranges_and_all_spikes():
         return JointDensity(schema, ProductMixture([1.0], [[[1.0]]], [Dictionary.grid("gaussian", 0, 0, n=1, scale=1)]))
 
     both = JointDensity.mix(
-        [density(observed=(0, 2), spikes=(1.0,), support=(0, np.inf)), density(observed=(-1, 1), spikes=(0.0,)), density()]
+        [
+            density(observed=(0, 2), spikes=(1.0,), support=(0, np.inf)),
+            density(observed=(-1, 1), spikes=(0.0,)),
+            density(),
+        ]
     )
     (variable,) = both.schema
     assert (variable.observed, variable.spikes, variable.support) == ((-1, 2), (0.0, 1.0), (-np.inf, np.inf))
