@@ -34,7 +34,7 @@ def test_answers_are_those_of_the_sum(case):
     rows = random_rows(rng, parts[0], 20)
     expected = sum(w * np.exp(p.mixture.logpdf(rows)) for w, p in zip(weights, parts, strict=True))
     np.testing.assert_allclose(np.exp(both.mixture.logpdf(rows)), expected, rtol=1e-9)
-    event = random_event(rng, parts[0])
+    event = random_event(rng, parts[0], parts[0].names)
     chances = [p.probability(event) for p in parts]
     assert both.probability(event) == pytest.approx(weights @ chances, rel=1e-9, abs=1e-15)
     assert both.n_components == 1 + 2 + 3
