@@ -41,7 +41,7 @@ def fit(
     callback : callable, optional
         Called with the steps taken and the objective, at every step.
     repeated : mapping, optional
-        What `repeated_values` found in the table, for the check of a fit from rows.
+        What `Profile.repeated` found in the table, for the check of a fit from rows.
     """
     rows = rows.on(options.device)
     if options.method == "rows":

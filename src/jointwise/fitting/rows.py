@@ -57,7 +57,7 @@ def fit_rows(
     choice : Choice, optional
         What to fit; by default it is chosen by held-out rows.
     repeated : mapping, optional
-        What `repeated_values` found in the table, for the check of the fit; without it the fit is not checked.
+        What `Profile.repeated` found in the table, for the check of the fit; without it the fit is not checked.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
