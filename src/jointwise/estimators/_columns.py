@@ -11,7 +11,7 @@ from jointwise._checks import check_integer, check_names, listed, unknown_name
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, LeftOutWarning
-from jointwise.fitting.check import Repeated
+from jointwise.fitting.held_out import Repeated
 from jointwise.joint.cells import HEAVY
 from jointwise.marginals import Profile
 from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable

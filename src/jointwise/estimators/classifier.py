@@ -21,7 +21,7 @@ from jointwise.estimators._summary import warn_unfinished
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.fitting import Fit
-from jointwise.fitting.classes import fit_second, without_unmet_classes
+from jointwise.fitting.second import fit_second, without_unmet_classes
 from jointwise.joint.classes import ClassModel, SecondDensity
 from jointwise.joint.density import JointDensity
 from jointwise.marginals import PairwiseMarginals
