@@ -129,7 +129,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         self._keep_density(inner.fit(joint, **weights_for(inner, sample_weight)), name)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self._ask_second(lambda schema: encode(joint, schema), weights)
-        self.classes_ = np.array([c for c in np.unique(target).tolist() if c in self.class_model_.classes])
+        self.classes_ = np.array(self.class_model_.classes, dtype=target.dtype)
         return self
 
     def fit_blocks(self, blocks: Callable[[], Iterable[Any]], target: str) -> Self:

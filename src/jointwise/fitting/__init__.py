@@ -30,19 +30,7 @@ def fit(
     *,
     repeated: Repeated | None = None,
 ) -> Fit:
-    """Fit the joint density of coded rows, by the method that the options name.
-
-    Parameters
-    ----------
-    rows : Rows
-    options : Options
-    rng : numpy.random.Generator
-        Deals rows to folds and draws starts.
-    callback : callable, optional
-        Called with the steps taken and the objective, at every step.
-    repeated : mapping, optional
-        What `Profile.repeated` found in the table, for the check of a fit from rows.
-    """
+    """Fit the joint density of coded rows, by the method that the options name; see `fit_rows` for the arguments."""
     rows = rows.on(options.device)
     if options.method == "rows":
         return fit_rows(rows, options, rng, callback, repeated=repeated)

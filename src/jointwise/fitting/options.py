@@ -19,40 +19,11 @@ METHODS = ("rows", "pairs", "paper")
 
 @dataclass(frozen=True)
 class Options:
-    """How to fit coded rows, or the counts of their pairs of columns; see :class:`jointwise.JUPAD`.
+    """How to fit coded rows, or the counts of their pairs of columns, checked on construction.
 
-    Parameters
-    ----------
-    method : "rows", "pairs" or "paper"
-        Penalised likelihood of the rows, composite likelihood of pairs, or the paper's three stages on pairs.
-    n_components : int or "auto"
-        Number of components at the start of each model. "auto" chooses by held-out likelihood; from pairs it is 10.
-    beta : float or "auto"
-        Strength of the prior, in rows per component. Rows only.
-    n_models : int or "auto"
-        Number of models whose mean is the density. Rows only.
-    dictionaries : "auto" or mapping of column names to Dictionary
-        Atoms that are given; the other columns get the automatic choice.
-    learn_dictionary : bool or "auto"
-        Whether locations and scales of atoms are learned too. Rows only.
-    learning_rates : (eta_T, eta_B, eta_L) or None
-        The paper's learning rates of stages (i), (iii) for coefficients and (iii) for weights; found by backtracking
-        if None. Paper only.
-    n_init : int
-        Number of starts, shared by the models; for the paper, splits of the variables tried in stage (ii).
-    max_iter : int
-        Most steps of the last run.
-    tol : float
-        The last run stops when two steps in a row each gain no more than this: nats per row or pair, or the relative
-        change of the paper's J. With more than 20,000 rows the tolerance is smaller.
-    device : "cpu" or "cuda"
-        Where passes over the rows run.
-    checkpoint : str or Path, optional
-        File from which a stopped fit goes on. Rows only.
-    random_state : int, RandomState or None
-        Written to the checkpoint, to tell this fit from others; the draws come from the generator of the fit.
-    keep_on_interrupt : bool
-        Whether Ctrl-C in the last run ends it there and keeps what was reached, rather than being raised.
+    Parameters are those of :class:`jointwise.JUPAD` with the same names. `random_state` only tells the fit from others
+    in its checkpoint: what is drawn comes from the fit's generator. With `keep_on_interrupt`, Ctrl-C in the last run
+    ends it there and keeps what was reached.
     """
 
     method: Literal["rows", "pairs", "paper"] = "rows"
