@@ -196,7 +196,7 @@ def test_a_table_too_large_to_keep_is_classified_by_its_joint_density(trained, t
     monkeypatch.setattr(classifier, "MOST_CELLS", 1000)
     table, path, _, _ = trained
     result = run("fit", table, "--target", "kind", "-o", tmp_path / "m.jw")
-    assert "classes are told by `density_` alone" in result.stderr
+    assert "classes are predicted by `density_` alone" in result.stderr
     large, small = ClassModel.load(tmp_path / "m.jw"), ClassModel.load(path)
     assert large.second is None
     np.testing.assert_array_equal(large.density.mixture.weights, small.density.mixture.weights)

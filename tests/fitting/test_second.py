@@ -175,7 +175,7 @@ def test_the_summary_tells_its_share(fitted):
 def test_a_verbose_fit_tells_of_it(capfd):
     make_classifier(**QUICK, verbose=True).fit(*bands())
     told = capfd.readouterr().err.splitlines()
-    second = told.index("JointClassifier: a second density, of columns as their class sees them, to tell classes by")
+    second = told.index("JointClassifier: a second density for the classes, of columns standardised within each")
     assert any(line.startswith("JUPAD: step ") for line in told[:second])
     assert any(line.startswith("JointClassifier: step ") for line in told[second:])
 
@@ -186,7 +186,7 @@ def interrupt(*_):
 
 def test_an_interrupt_of_its_fit_keeps_the_joint_density_if_asked(monkeypatch):
     monkeypatch.setattr(second_module, "held_out_share", interrupt)
-    with pytest.warns(ConvergenceWarning, match="told by it alone"):
+    with pytest.warns(ConvergenceWarning, match="which alone predicts the classes"):
         model = make_classifier(**QUICK, on_interrupt="keep").fit(*bands())
     assert model.standardised_share_ == 0
     assert model.score(*bands()) > 0.5

@@ -48,7 +48,7 @@ class ComposedEstimator(TableEstimator):
             del self.feature_names_in_
 
     def summary(self) -> str:
-        """Text that tells what was fitted and how it was chosen, then one line per column."""
+        """Return text on what was fitted and how it was chosen, then one line per column."""
         check_is_fitted(self, "density_")
         first, *rest = self.estimator_.summary().split("\n")
         at = rest.index("")  # before the table of columns

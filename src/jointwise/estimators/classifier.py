@@ -29,7 +29,7 @@ from jointwise.rows.sources import LocalSource, find_source
 from jointwise.tables import Table, encode, read_table
 from jointwise.tables.variables import Schema, unused_name
 
-# With more classes no second density is asked: it weighs each row by each of them.
+# With more classes there is no second density: it evaluates each row once per class.
 MOST_CLASSES = 100
 # Most cells, the class's included, of a table that is kept as numbers for a second density: they take 200 MB, and a fit
 # holds three to four copies.
@@ -42,13 +42,13 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     The class is one more categorical column of the table, so gaps in the features, at fit or at prediction, need no
     treatment: they are integrated out.
 
-    A product of columns pays for linear correlation, so by default a second joint density is asked too, of the columns
-    of numbers as each class sees them: centred, of unit variance and uncorrelated.
+    A product of columns is weak at linear correlation, so by default a second joint density is used too, of the columns
+    of numbers standardised within each class: centred, of unit variance and uncorrelated.
 
     .. math:: P(y \mid x) = (1 - s)\, P_1(y \mid x) + s\, P_2(y \mid x), \qquad
               P_2(y \mid x) \propto g(W_y^\top (x - \mu_y), y)\, |\det W_y|
 
-    Held-out rows find the share s; rows with a gap in those columns are left to the first.
+    Held-out rows find the share s. Rows with a gap in those columns use the first density alone.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         Learns the joint density of features and class; :class:`jointwise.JUPAD` by default. It is cloned, not changed,
         and told in its parameter ``kinds`` that the class is categorical.
     standardise : bool
-        Whether to ask the second density. Without it, probabilities are exactly those of ``density_``, and a fit takes
+        Whether to use the second density. Without it, probabilities are exactly those of ``density_``, and a fit takes
         about half the time. Only where the estimator is a :class:`jointwise.JUPAD` that fits rows.
     random_state : int, RandomState or None
         Seed of the estimator's clone; None leaves the estimator's own.
@@ -72,12 +72,12 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     target_name_ : str
         Name of the class in ``density_``.
     standardised_share_ : float
-        The share s of the second density, zero where it is not asked.
+        The share s of the second density; zero where there is none.
     standardised_density_ : JointDensity or None
         The second density g: of the mixtures of columns, then of the other columns and of the class.
     class_model_ : ClassModel
-        All that tells classes, with ``save``. :meth:`jointwise.ClassModel.load` reads it back, and
-        :func:`jointwise.load` reads ``density_`` of the same file.
+        What predicts classes, with ``save``. :meth:`jointwise.ClassModel.load` reads it back, and
+        :func:`jointwise.load` reads ``density_`` from the same file.
 
     Examples
     --------
@@ -136,15 +136,15 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         """Learn from a table that comes in blocks and holds the class as one of its columns.
 
         The fit is the same, bit for bit, as that of the whole table. Tables of up to 25 million cells are read once
-        more for the second density, which keeps their cells as numbers; classes of larger ones are told by
-        ``density_`` alone, with a warning.
+        more for the second density, which keeps their cells as numbers. Larger ones are classified by ``density_``
+        alone, with a warning.
 
         Parameters
         ----------
         blocks : callable
             Returns the blocks, tables of any kind with the same columns, from the first on at each call.
         target : str
-            The column that holds the class, in every row. Numbers are classes too, each value one.
+            The column that holds the class, in every row; each of its values is a class, also if they are numbers.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         if first is not None and first.n_rows * inner.n_features_in_ > MOST_CELLS:
             warnings.warn(
                 f"The table has {first.n_rows:,.0f} rows of {inner.n_features_in_} columns, more than {MOST_CELLS:,} "
-                "cells: no second density is asked, and classes are told by `density_` alone. Fit fewer rows for it.",
+                "cells: there is no second density, and classes are predicted by `density_` alone. Fit fewer rows for it.",
                 stacklevel=2,
             )
             return self
@@ -222,7 +222,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     def _keep_density(self, fitted: Any, target: str) -> None:
         self._keep_fitted(fitted)
         if len(self.density_.names) == 1:
-            raise InputError(f"The table has no column beside {shown(target)} to tell it by; keep some.")
+            raise InputError(f"The table has no column beside {shown(target)} to predict it from; keep some.")
         fit = getattr(fitted, "fit_", None)
         self._fit = without_unmet_classes(fit) if isinstance(fit, Fit) else None
         if self._fit is not None:
@@ -231,20 +231,20 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         self._keep_classes(None)
 
     def _keep_classes(self, second: SecondDensity | None) -> None:
-        """Keep what tells classes: ``density_``, and perhaps a second density."""
+        """Keep what predicts classes: ``density_``, and perhaps a second density."""
         self.class_model_ = ClassModel(self.density_, self.target_name_, second)
         self.standardised_share_ = self.class_model_.share
         self.standardised_density_: JointDensity | None = second.density if second else None
 
     def _first_fit(self) -> Fit | None:
-        """Return the fit of ``density_`` where a second density can be asked beside it."""
+        """Return the fit of ``density_`` if a second density can be used beside it."""
         fit = self._fit
         if fit is None or fit.choice.beta is None or fit.was_interrupted:
             return None
         return fit if self.standardise and 1 < len(self.class_model_.classes) <= MOST_CLASSES else None
 
     def _ask_second(self, encoded: Callable[[Schema], FloatArray], weights: FloatArray | None) -> None:
-        """Fit a density of standardised columns too, where that can pay.
+        """Fit a density of standardised columns too, if that can help.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             return
         schema, name = self.density_.schema, type(self).__name__
         watched, seed = bool(getattr(self.estimator_, "verbose", False)), self.estimator_.random_state
-        tell(name, "a second density, of columns as their class sees them, to tell classes by", enabled=watched)
+        tell(name, "a second density for the classes, of columns standardised within each", enabled=watched)
         try:
             rows = encoded(schema)
             with progress(name, first.options.max_iter, enabled=watched) as callback:
@@ -267,7 +267,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             if not first.options.keep_on_interrupt:
                 raise
             warnings.warn(
-                "The fit was interrupted after that of `density_`: classes are told by it alone. Fit again for the "
+                "The fit was interrupted after that of `density_`, which alone predicts the classes. Fit again for the "
                 "rest.",
                 ConvergenceWarning,
                 stacklevel=3,

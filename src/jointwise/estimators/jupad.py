@@ -271,7 +271,7 @@ class JUPAD(DensityMixin, TableEstimator):
         return self.density_.sample(n_samples, rng=generator(random_state))
 
     def summary(self) -> str:
-        """Text that tells what was fitted and how it was chosen, then one line per column.
+        """Return text on what was fitted and how it was chosen, then one line per column.
 
         Examples
         --------

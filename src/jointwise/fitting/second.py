@@ -1,7 +1,7 @@
 """A second density for classes: of columns as each class sees them, with a share that held-out rows find.
 
-A product of columns pays for linear correlation. Within a class, columns of numbers can be centred, scaled and
-decorrelated; a density of those tells classes better where columns are correlated.
+A product of columns is weak at linear correlation. Within a class, columns of numbers can be centred, scaled and
+decorrelated; a density of those predicts classes better where columns are correlated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from jointwise.rows.coded import CodedRows
 from jointwise.solvers import simplex_weights
 from jointwise.tables.variables import Kind, Schema, unused_name
 
-# Rows, split evenly, that count as asked before: few held-out rows settle no share for good.
+# Rows of prior, split evenly: a few held-out rows do not settle a share.
 PRIOR_ROWS = 2.0
 # Smallest gain, in nats of the class of a held-out row, that a second density must bring.
 LEAST_GAIN = 1e-3
@@ -151,7 +151,7 @@ def held_out_share(
 ) -> float:
     r"""Share s of a standardised opinion in :math:`(1 - s) P_1(y \mid x) + s P_2(y \mid x)`, best for held-out rows.
 
-    Zero where held-out rows gain next to nothing by it.
+    Zero where held-out rows gain too little by it.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def held_out_share(
 
 
 def _best_share(said: FloatArray, counts: FloatArray) -> float:
-    """Share of the second column of probabilities of what came true, zero where it gains next to nothing."""
+    """Share of the second of two columns of probabilities given to what came true; zero where it gains too little."""
     if not counts.sum() > 0:
         return 0.0
     said = np.maximum(said, np.finfo(float).tiny)

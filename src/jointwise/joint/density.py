@@ -128,8 +128,8 @@ class JointDensity:
     def logpdf(self, x: Any) -> FloatArray:
         """Log-density of each row of ``x``; a missing cell integrates its variable out.
 
-        It is -inf where a row is impossible: at a fraction of an integer variable, also of one that came as floats,
-        and at a category that the density does not know, of which an `UnseenCategoryWarning` tells.
+        It is -inf where a row is impossible: at a fraction of an integer variable, even one that came as floats, and at
+        a category that the density does not know (with an `UnseenCategoryWarning`).
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class JointDensity:
         Warns
         -----
         RareEventWarning
-            If the event is next to impossible, so that the answer extrapolates.
+            If the event is nearly impossible, so that the answer extrapolates.
         """
         return JointDensity(*conditioned(self.schema, self.mixture, self._regions(event)))
 
@@ -232,7 +232,7 @@ class JointDensity:
         rng: np.random.Generator | int | None = None,
         n_samples: int = 20_000,
     ) -> Estimate:
-        """Nats that one variable, or group of variables, tells of another; groups of several are sampled."""
+        """Mutual information of two variables or groups of variables, in nats; larger groups are sampled."""
         left, right = (self._positions(group) for group in (a, b))
         if set(left) & set(right):
             raise InputError(f"The two sides must not share a variable, got {shown(a)} and {shown(b)}.")
@@ -244,8 +244,8 @@ class JointDensity:
     def predict(self, target: str, x: Any) -> AnyArray:
         """Best guess of ``target`` for each row: most probable category, conditional mean, or nearest integer to it.
 
-        Cells that are missing, and columns that are not there, are integrated out. A row that the density holds
-        for impossible is read without its impossible cells.
+        Missing cells and absent columns are integrated out. If a row is impossible under the density, its impossible
+        cells are ignored.
         """
         n = self.schema.index(target)
         posterior = self._posterior_without(n, x)
@@ -277,13 +277,14 @@ class JointDensity:
     def check(self, x: Any, *, rng: np.random.Generator | int | None = None) -> Check:
         """Compare the density with rows: shares of values and intervals, range, means, alone and given another column.
 
-        What is wrong beyond noise comes as a table, the worst first, with a verdict in words. Rows that the density was
-        not learned from tell most.
+        The result lists errors beyond noise, the worst first, with a verdict in words. Use rows that the density was not
+        learned from: they show most.
 
         Parameters
         ----------
         x : frame, array of shape (n, N) or mapping of names to columns
-            Of more than 20,000 rows, so many are drawn. A category that the density does not know is an error of it.
+            If there are more than 20,000 rows, 20,000 of them are drawn. A category that the density does not know counts
+            as an error of the density.
         rng : numpy.random.Generator or int, optional
             Draws the rows.
 
@@ -308,7 +309,7 @@ class JointDensity:
     def load(cls, path: str | Path) -> JointDensity:
         """Read a density written by :meth:`save`, with every part checked.
 
-        Of a file that also tells classes, only the joint density is read; see :class:`jointwise.ClassModel`.
+        From a classifier's file, only the joint density is read; see :class:`jointwise.ClassModel`.
         """
         return serialization.read(Path(path), lambda content: cls._from_dict(serialization.without_classes(content)))
 

@@ -15,8 +15,8 @@ from jointwise.exceptions import InputError
 from jointwise.families import Exponential, Gamma, Gaussian, Laplace, LogNormal, StudentT
 from jointwise.tables.variables import Kind, Variable
 
-# Numbers of locations on [q0.5%, q99.5%], with scales in units of their distance: well above 1 a mixture of neighbours
-# has no dents, and dents are what noise in the counts would be fitted with.
+# Numbers of locations on [q0.5%, q99.5%], and scales in units of their distance. Well above 1, a mixture of neighbours
+# has no dents with which it could follow the noise of the counts.
 GRIDS = ((13, 1.0), (17, 1.5), (25, 1.5), (25, 2.0), (33, 2.0), (37, 1.5), (49, 2.0))
 SIZES = (9, 17, 33)
 # Narrow atoms that are added where rows of a component may need them.
@@ -24,21 +24,21 @@ SHARP = 33
 FAMILIES: dict[str, type[Gaussian | Laplace]] = {"gaussian": Gaussian, "laplace": Laplace}
 # Atoms on the positive half-line are offered where the 90% quantile is more than this times the 10% quantile.
 POSITIVE_FACTOR = 2.0
-# One scale does not serve where the longest tenth of the rows between 5% and 95% is so many times the shortest.
+# Between 5% and 95%, if the longest tenth of the rows is this many times the shortest, one scale does not fit all.
 UNEVEN_FACTOR = 4.0
 # A lattice atom narrower than this is a point mass to three digits.
 LEAST_LATTICE_SCALE = 0.3
 # A density is taken to jump where neighbouring bins differ by this factor, and by this many standard errors.
 JUMP_FACTOR, JUMP_ERRORS = 3.0, 4.0
-# Fewer rows than this are too few to tell: a jump from nothing to so many is five standard errors.
+# Bins with fewer rows are merged: a jump from none to this many is five standard errors.
 JUMP_ROWS = 25
 MAX_JUMPS = 4
-# Atoms with less of their mass than this within the support are left out: truncated they would be mere slopes.
+# Atoms with less of their mass than this inside the support are left out: truncated, they would be mere slopes.
 LEAST_INSIDE = 0.02
 
 
 def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -> Iterator[Dictionary]:
-    """All dictionaries considered for a variable, never none."""
+    """All dictionaries considered for a variable; there is at least one."""
     if variable.categories is not None:
         yield Dictionary.categories(len(variable.categories))
         return
@@ -54,7 +54,7 @@ def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -
         for candidate in _densities(margin):
             yield sum(spikes, margin.atoms(candidate))
     elif variable.kind is Kind.INTEGER:
-        # the values between the spikes were not met, but they are integers too
+        # no row has the values between the spikes, but they are integers too
         yield spikes[0] + margin.atoms(_between(variable))
     else:
         yield spikes[0]
@@ -73,7 +73,7 @@ def _within(variable: Variable, dictionary: Dictionary) -> Dictionary:
 
 
 class _Margin:
-    """Counts of the interval bins of one variable, and what candidates are made from."""
+    """Counts of the interval bins of one variable, and the quantities that candidates are made from."""
 
     def __init__(self, variable: Variable, axis: Axis, counts: FloatArray) -> None:
         assert isinstance(axis, BinnedAxis)  # only categories have no order
@@ -90,7 +90,7 @@ class _Margin:
         if self.is_empty:
             return
         self.low, self.middle, self.high = self.quantile([0.005, 0.5, 0.995])
-        # atoms narrower than the distance of neighbouring numbers cannot be told from point masses
+        # atoms narrower than the distance of neighbouring numbers are the same as point masses
         finest = LEAST_LATTICE_SCALE if variable.kind is Kind.INTEGER else 4 * np.spacing(np.abs(self.edges).max())
         self.least_scale = max(float(finest), 1e-3 * float(self.high - self.low) / len(self.counts))
         self.spread = max(float(self.high - self.low), self.least_scale)
@@ -105,17 +105,17 @@ class _Margin:
         return _within(self.variable, _of_kind(self.variable, dictionary))
 
     def is_positive(self) -> bool:
-        """Whether all values are, and differ so much that their logarithm tells more than they do."""
+        """Whether all values are positive and range over orders of magnitude, so that logarithms describe them better."""
         lower, upper = self.quantile([0.1, 0.9])
         return bool(not self.is_signed and upper > POSITIVE_FACTOR * lower > 0)
 
     def is_uneven(self) -> bool:
-        """Whether rows lie so much denser in some parts that one scale cannot serve all."""
+        """Whether rows are so much denser in some places that one scale cannot fit all."""
         gaps = np.diff(self.quantile(np.arange(0.05, 1, 0.1)))
         return bool(gaps.max() > UNEVEN_FACTOR * gaps.min())
 
     def jumps(self) -> FloatArray:
-        """Edges, the ends included, where the density of neighbouring bins differs far beyond noise."""
+        """Edges, including the ends, where the density of neighbouring bins differs far beyond noise."""
         cumulative = np.concatenate([[0.0], np.cumsum(self.counts)])
         # bins with too few rows to tell are merged with the next: a cut comes with every further `JUMP_ROWS` rows
         reached = np.floor(cumulative / JUMP_ROWS)
@@ -135,7 +135,7 @@ class _Margin:
 
 
 def _without(counts: FloatArray, spikes: CodeArray) -> FloatArray:
-    """Counts of unit bins with those of spikes put at what their neighbours have."""
+    """Counts of unit bins, with those of spikes replaced by what their neighbours have."""
     rest = np.ones(len(counts), dtype=bool)
     rest[spikes] = False
     if not counts[rest].any():

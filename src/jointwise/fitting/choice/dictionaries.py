@@ -54,8 +54,8 @@ def choose_dictionaries(
     rng : numpy.random.Generator
         Deals the counts to folds.
     slack : float
-        The smallest candidate within so many standard errors of the best is taken. A fit from pairs is spared noise by
-        small dictionaries; one with a prior has less to fear and takes the best (zero).
+        The smallest candidate within this many standard errors of the best is taken. Small dictionaries keep noise out
+        of a fit from pairs; a fit with a prior can take the best (zero).
     """
     return tuple(
         d if isinstance(d, Dictionary) else d.smallest_good(slack) for d in _given_or_scored(counted, given, rng)
@@ -67,10 +67,10 @@ def dictionary_options(
 ) -> list[Models]:
     """Sets of dictionaries for rows to choose from: one dictionary per variable for each of several models.
 
-    The first model of the first set has the candidates that fit the margins best, the others those about as good:
-    models that see a variable through different atoms err differently, and their average less than each. Then come
-    sets of one family each and a set with narrow atoms added, because what a component looks like may be hidden in
-    the margin: its tails, its cusps, and how narrow it is.
+    In the first set, the first model has the candidates that fit the margins best, and the other models have candidates
+    about as good: models with different atoms err differently, so their average errs less. Then come a set with narrow
+    atoms added and sets of one family each, because a margin may hide what a component looks like: its tails, its
+    cusps, and how narrow it is.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _given_or_scored(
 def _all_sharpened(
     counted: Counted, given: Mapping[str, Dictionary], model: Sequence[Dictionary]
 ) -> tuple[Dictionary, ...]:
-    """Return a model's dictionaries, those that were chosen and are densities with narrow atoms added."""
+    """Return a model's dictionaries, with narrow atoms added to those that were chosen and are densities."""
     return tuple(
         d if variable.name in given or d.is_identity else sharpened(variable, axis, counted.marginal(n), d)
         for n, (variable, axis, d) in enumerate(zip(counted.schema, counted.axes, model, strict=True))
@@ -136,7 +136,7 @@ class _Scored:
         return self.candidates[min(good, key=sizes.__getitem__) if good else int(np.argmin(sizes))]
 
     def of(self, family: type[Gaussian | Laplace]) -> _Scored:
-        """Those whose grid is of one family; all where none is."""
+        """The candidates whose grid is of one family; all if there are none."""
         chosen = [i for i, c in enumerate(self.candidates) if isinstance(_inner(c.families[0]), family)]
         return _Scored([self.candidates[i] for i in chosen], self.scores[chosen]) if chosen else self
 

@@ -26,7 +26,7 @@ from jointwise.solvers import Factors, RowsEM, RowsProblem, Solution, solve, sta
 BETAS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 FIRST_BETA, FIRST_NUMBER = 3.0, 8
-# Models that are averaged, for tables of at most so many rows: the fewer rows, the more there is to gain.
+# Largest number of rows, and how many models are averaged up to it: the fewer rows, the more there is to gain.
 MODELS = ((10_000, 5), (50_000, 3))
 # A component needs more rows than this to be told from noise.
 ROWS_PER_COMPONENT = 5
