@@ -172,7 +172,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         if first is not None and first.n_rows * inner.n_features_in_ > MOST_CELLS:
             warnings.warn(
                 f"The table has {first.n_rows:,.0f} rows of {inner.n_features_in_} columns, more than {MOST_CELLS:,} "
-                "cells: there is no second density, and classes are predicted by `density_` alone. Fit fewer rows for it.",
+                "cells: classes are predicted by `density_` alone, without a second density. Fit fewer rows for one.",
                 stacklevel=2,
             )
             return self

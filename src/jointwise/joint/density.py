@@ -277,14 +277,13 @@ class JointDensity:
     def check(self, x: Any, *, rng: np.random.Generator | int | None = None) -> Check:
         """Compare the density with rows: shares of values and intervals, range, means, alone and given another column.
 
-        The result lists errors beyond noise, the worst first, with a verdict in words. Use rows that the density was not
-        learned from: they show most.
+        The result lists errors beyond noise, the worst first, with a verdict in words. Rows that the density was not
+        learned from show most.
 
         Parameters
         ----------
         x : frame, array of shape (n, N) or mapping of names to columns
-            If there are more than 20,000 rows, 20,000 of them are drawn. A category that the density does not know counts
-            as an error of the density.
+            If there are more than 20,000 rows, 20,000 are drawn. A category that the density does not know is an error.
         rng : numpy.random.Generator or int, optional
             Draws the rows.
 

@@ -105,7 +105,7 @@ class _Margin:
         return _within(self.variable, _of_kind(self.variable, dictionary))
 
     def is_positive(self) -> bool:
-        """Whether all values are positive and range over orders of magnitude, so that logarithms describe them better."""
+        """Whether all values are positive, and so spread that their logarithms are easier to describe."""
         lower, upper = self.quantile([0.1, 0.9])
         return bool(not self.is_signed and upper > POSITIVE_FACTOR * lower > 0)
 
