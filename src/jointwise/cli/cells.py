@@ -19,7 +19,7 @@ import numpy as np
 from jointwise._checks import shown
 from jointwise._typing import AnyArray
 from jointwise.exceptions import InputError
-from jointwise.tables.variables import Variable, is_temporal
+from jointwise.tables.variables import Variable, as_text, is_temporal
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 # A column of text gets a note if at least this share of its cells are numbers.
@@ -167,8 +167,3 @@ def _moment(cell: Any, dtype: str) -> dt.date:
         return dt.date.fromisoformat(cell)
     moment = dt.datetime.fromisoformat(cell)
     return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone for summer and winter
-
-
-def as_text(cell: Any) -> str:
-    """Text of a cell; booleans in lower case."""
-    return str(cell).lower() if isinstance(cell, bool) else str(cell)
