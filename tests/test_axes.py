@@ -25,7 +25,7 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def plain_index(axis, value):
-    """Look through the bins one by one."""
+    """Return the bin of a value by trying them one by one."""
     if np.isnan(value):
         return axis.n_bins
     if isinstance(axis, DiscreteAxis):

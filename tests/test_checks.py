@@ -44,7 +44,7 @@ LONG = "n" * 1_000_000
      np.str_(LONG), [[[[list(range(100))] * 100] * 100] * 100]],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_whatever_is_long_is_cut_short(value):
+def test_long_values_are_cut_short(value):
     assert len(shown(value)) < 400
 
 

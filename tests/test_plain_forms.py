@@ -1,4 +1,4 @@
-"""Plain forms from strangers: every public ``from_dict`` gives what it should, or one short FileFormatError."""
+"""Plain forms of unknown origin: every public ``from_dict`` reads them or raises one short FileFormatError."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def small_marginals():
     return PairwiseMarginals.of(data, schema, Profile.of(data).axes(schema, n_bins=8))
 
 
-# What reads a plain form, and a good one of it, as JSON would give it back.
+# Each reader of a plain form, with a valid form as JSON returns it.
 FORMS = {
     "variable": (Variable.from_dict, VARIABLES[0].to_dict()),
     "moment": (Variable.from_dict, VARIABLES[2].to_dict()),
@@ -90,7 +90,7 @@ def replaced(tree, path, value):
 
 
 def read_or_refused(read, tree):
-    """Whether it was read; anything but a short FileFormatError is a failure."""
+    """Return whether the form was read; anything but a short FileFormatError is a failure."""
     try:
         read(tree)
     except FileFormatError as error:

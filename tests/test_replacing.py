@@ -1,4 +1,4 @@
-"""Files on their way out: whole or not at all, where links lead, with the mode that was there; and streams."""
+"""Writing files: complete or not at all, through links, with the mode of the old file; and streams."""
 
 import errno
 import os
@@ -101,9 +101,9 @@ def test_failures_name_the_file_asked_for_and_leave_nothing(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
 @pytest.mark.parametrize("size", [1, 10_000_000])
-def test_a_full_device_is_told_by_name_and_stays_a_device(tmp_path, size):
+def test_a_full_device_is_named_and_stays_a_device(tmp_path, size):
     full = tmp_path / "full"
-    full.symlink_to("/dev/full")  # whatever goes wrong, the device itself is not replaced
+    full.symlink_to("/dev/full")  # a failed write must not replace the device itself
     with pytest.raises(OSError, match=r"No space left.*/full'"):
         put(full, b"x" * size)
     assert stat.S_ISCHR(full.stat().st_mode)

@@ -1,4 +1,4 @@
-"""Checks of arguments, with messages that say what was expected and what came."""
+"""Checks of arguments, with messages that say what was expected and what was given."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
     from jointwise._typing import AnyArray, FloatArray
 
-SHOWN = 10  # names listed in a message before it is cut short
-LONGEST = 60  # characters of a name or value in a message
-LONGEST_TREE = 300  # characters of a list, tuple, set or mapping in a message
-LONGEST_CAUSE = 500  # characters that another error may add to a message
+SHOWN = 10  # names that a message lists before it is cut short
+LONGEST = 60  # most characters of a name or value in a message
+LONGEST_TREE = 300  # most characters of a list, tuple, set or mapping in a message
+LONGEST_CAUSE = 500  # most characters that another error adds to a message
 
-# What building something from a tree of the wrong make may raise.
+# Errors that building an object from malformed data may raise.
 MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 
 
 class _Short(Repr):
-    """`repr` with its middle left out where it is long."""
+    """`repr` that leaves out the middle of a long text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class _Short(Repr):
         self.maxlevel = 3
 
     def repr_int(self, x: int, level: int) -> str:
-        # beyond some thousand digits Python refuses to write an integer
+        # Python refuses to write an integer of more than some thousand digits
         return super().repr_int(x, level) if abs(x) < 10**LONGEST else f"<an integer of {x.bit_length()} bits>"
 
 
@@ -46,7 +46,7 @@ _SHORT = _Short()
 
 
 def shown(value: object) -> str:
-    """Write a name or a value for a message, cut short where it is long.
+    """Return a name or a value as text for a message, cut short if it is long.
 
     >>> shown("age"), shown(3.5), len(shown("a" * 1_000_000))
     ("'age'", '3.5', 60)
@@ -55,7 +55,7 @@ def shown(value: object) -> str:
 
 
 def cause(error: BaseException) -> str:
-    """Say what an error says, without its full stop and cut short, for the end of another's message.
+    """Return the message of an error, without its full stop and cut short, to end another message with.
 
     >>> cause(ValueError("not a number."))
     'not a number'
@@ -72,7 +72,7 @@ def _cut(text: str, longest: int) -> str:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turn whatever building something from a tree of the wrong make raises into one error; also a decorator.
+    """Context manager or decorator that turns what malformed data raises into a FileFormatError.
 
     >>> with reading("a pair"):
     ...     first, second = [1]
@@ -82,13 +82,13 @@ def reading(what: str) -> Iterator[None]:
     try:
         yield
     except FileFormatError:
-        raise  # a part has said it already
+        raise  # a part has reported it already
     except MALFORMED as error:
         raise FileFormatError(f"Not {what}: {cause(error)}.") from error
 
 
 def listed(items: Iterable[Any], limit: int = SHOWN) -> str:
-    """Write items one after the other, the first `limit` of them.
+    """Return the first `limit` items as text, separated by commas.
 
     >>> listed(["a", "b", "c"], limit=2)
     "'a', 'b', ... (3 in all)"
@@ -99,27 +99,27 @@ def listed(items: Iterable[Any], limit: int = SHOWN) -> str:
 
 
 def unknown_name(what: str, name: object, known: Iterable[Any]) -> UnknownNameError:
-    """Make the error for a name that is not there: lists those that are and the closest one.
+    """Return the error for an unknown name; it lists the known names and suggests the closest.
 
     >>> str(unknown_name("variable", "agee", ["age", "sex"]))
     "Unknown variable 'agee'; did you mean 'age'? Known: 'age', 'sex'."
     """
     known = list(known)
-    # beginnings are enough to tell, and a long name would take long to compare
+    # the beginnings of names suffice, and long names would take long to compare
     close = get_close_matches(str(name)[:LONGEST], [str(item)[:LONGEST] for item in known], n=1)
     hint = f"; did you mean {shown(close[0])}? " if close else ". "
     return UnknownNameError(f"Unknown {what} {shown(name)}{hint}Known: {listed(known)}.")
 
 
 def check_choice(argument: str, value: object, choices: Iterable[str]) -> None:
-    """Refuse a value that is not one of the choices."""
+    """Raise unless a value is one of the choices."""
     choices = [str(choice) for choice in choices]
     if not isinstance(value, str) or value not in choices:
         raise InputError(f"`{argument}` must be one of {listed(choices)}; got {shown(value)}.")
 
 
 def check_integer(argument: str, value: object, minimum: int) -> int:
-    """Return a whole number that is at least `minimum`; booleans are not numbers here."""
+    """Return an integer that is at least `minimum`; booleans are refused."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
         raise InputError(f"`{argument}` must be an integer of at least {minimum}; got {shown(value)}.")
     return int(value)
@@ -133,13 +133,13 @@ def check_real(argument: str, value: object) -> float:
 
 
 def check_names(argument: str, value: object) -> None:
-    """Refuse what is no sequence of names; one name by itself is a common slip."""
+    """Raise unless a value is a sequence or set of names; a single string is a common slip."""
     if isinstance(value, str) or not isinstance(value, Sequence | AbstractSet):
         raise InputError(f"`{argument}` must be a list of column names; got {value!r}.")
 
 
 def check_weights(sample_weight: object, n_rows: int) -> FloatArray | None:
-    """Return row weights as float64 of shape (n_rows,), or None where none were given."""
+    """Return row weights as float64 of shape (n_rows,), or None if there are none."""
     if sample_weight is None:
         return None
     try:
@@ -154,7 +154,7 @@ def check_weights(sample_weight: object, n_rows: int) -> FloatArray | None:
         )
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise InputError("`sample_weight` must hold finite numbers that are not negative.")
-    with np.errstate(over="ignore"):  # told below
+    with np.errstate(over="ignore"):  # reported below
         total = weights.sum()
     if not np.isfinite(total):
         raise InputError("`sample_weight` must have a finite sum; divide the weights by their largest.")
@@ -162,7 +162,7 @@ def check_weights(sample_weight: object, n_rows: int) -> FloatArray | None:
 
 
 def read_only(array: Any, dtype: Any = None) -> AnyArray:
-    """Return the array as one that cannot be written to; the caller's own array stays writable."""
+    """Return a read-only array with the same values; the caller's own array stays writable."""
     given = np.asarray(array, dtype=dtype)
     view = given.copy() if given is array and given.flags.writeable else given.view()
     view.flags.writeable = False

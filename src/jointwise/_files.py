@@ -1,4 +1,4 @@
-"""Files on their way out: written beside their place and moved there in one step, or straight into a stream."""
+"""Writing files: to a temporary file that replaces the target in one step, or straight into a stream."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import IO, Any
 
-# What stands for a file that the process has open already, such as a shell's >(...).
+# Paths of files that the process has open already, such as a shell's >(...).
 _OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
-# Links that a path may go through; the system itself allows no more.
+# Most links that a path may go through; the system itself allows no more.
 _MOST_LINKS = 40
-# Windows would write line ends of its own into a file that is not opened as binary.
+# Without this flag Windows would change the line ends.
 _BINARY: int = getattr(os, "O_BINARY", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
 
 
 class NamedFile(FileIO):
-    """An open file whose failures tell its name: by default they tell none.
+    """An open file whose errors name it; those of a plain descriptor do not.
 
     Parameters
     ----------
     file : int
         Its descriptor.
     called : str
-        What it is called in a failure.
+        Its name in errors.
     closefd : bool
         Whether closing this closes the descriptor.
     """
@@ -47,7 +47,7 @@ class NamedFile(FileIO):
 
 @contextmanager
 def naming(called: str) -> Iterator[None]:
-    """Context in which a failure of the system names the file that was asked for."""
+    """Context in which an OSError names the file that the caller asked for."""
     try:
         yield
     except OSError as error:
@@ -58,11 +58,11 @@ def naming(called: str) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
-    """Context whose value is a binary file, whose contents take the place of ``path`` when the context ends well.
+    """Context that yields a binary file, which replaces ``path`` when the context ends without an error.
 
-    A kill at any moment leaves the old file or the new one. A link stays, and what it points to is replaced. The new
-    file keeps the mode of the old one, and its owner where the system allows that. What is not a regular file (a
-    device, a pipe, ``/dev/fd/3``) is written to as it is.
+    If the process is killed, either the old file or the new one is there. A link stays, and its target is replaced.
+    The new file has the mode of the old one, and its owner if the system allows that. Anything but a regular file (a
+    device, a pipe, ``/dev/fd/3``) is written to directly.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     try:
         with naming(str(path)):
             old = _replaceable(place)
-            # nobody may read meanwhile what they may not read at the end
+            # who may not read the old file may not read this one either
             descriptor = os.open(beside, _NEW, 0o666 if old is None else 0o600)
         with _file(descriptor, path) as file:
             yield file
@@ -100,7 +100,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether a path stands for something that is written to or read once, from end to end, and not a regular file."""
+    """Return whether a path is a stream, which is read or written once from start to end, not a regular file."""
     if _descriptor(path) is not None:
         return True
     try:
@@ -111,13 +111,13 @@ def is_stream(path: str | Path) -> bool:
 
 
 def target(path: str | Path) -> Path:
-    """Return where a path leads through links, whether there is a file or not."""
+    """Return the path with all links followed; the file need not exist."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def _file(descriptor: int, path: str | Path) -> Iterator[IO[bytes]]:
-    """Context of a buffered file; after a failure, what was not yet written is given up."""
+    """Context of a buffered file; after an error the unwritten rest is dropped."""
     raw = NamedFile(descriptor, str(path))
     file = BufferedWriter(raw)
     try:
@@ -132,13 +132,13 @@ def _file(descriptor: int, path: str | Path) -> Iterator[IO[bytes]]:
 
 def _opened_stream(path: str | Path) -> int:
     known = _descriptor(path)
-    # an open file goes on where it is: opened anew it would begin at its start
+    # an open file continues at its position; opened again it would begin at its start
     return os.dup(known) if known is not None else os.open(path, os.O_WRONLY | _BINARY)
 
 
 def _descriptor(path: str | Path) -> int | None:
-    """Return the open file that a path such as /dev/fd/63 or /dev/stdout stands for; None for others."""
-    place = os.path.abspath(path)  # noqa: PTH100  # Path.absolute leaves .. in it
+    """Return the descriptor that a path such as /dev/fd/63 or /dev/stdout stands for; None for other paths."""
+    place = os.path.abspath(path)  # noqa: PTH100  # Path.absolute keeps ".."
     for _ in range(_MOST_LINKS):
         if found := _OPEN_FILE.fullmatch(place):
             return int(found[1])
@@ -151,8 +151,8 @@ def _descriptor(path: str | Path) -> int | None:
 
 
 def _replaceable(place: Path) -> os.stat_result | None:
-    """Return what is known of the file at a place, None where there is none; refuse what no file can replace."""
-    if place.is_symlink():  # links were followed, so these lead in a circle
+    """Return the status of the file at a place, None if there is none; raise if no file can be put there."""
+    if place.is_symlink():  # links were followed before, so this one leads in a circle
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if place.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -160,15 +160,15 @@ def _replaceable(place: Path) -> os.stat_result | None:
 
 
 def _take_over(place: Path, old: os.stat_result) -> None:
-    """Give a file the owner, where that is allowed, and the mode of another."""
+    """Give a file the mode of another, and its owner if the system allows that."""
     if hasattr(os, "chown"):
         with suppress(OSError):
             os.chown(place, old.st_uid, old.st_gid)
-    place.chmod(stat.S_IMODE(old.st_mode))  # after the owner: a change of owner may clear bits
+    place.chmod(stat.S_IMODE(old.st_mode))  # after chown, which may clear bits
 
 
 def _settle(folder: Path) -> None:
-    """Bring a move to the disk too; where a folder cannot be opened for that, the file is whole all the same."""
+    """Flush a move to the disk; if the folder cannot be opened for that, the file is complete all the same."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

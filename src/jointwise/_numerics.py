@@ -1,4 +1,4 @@
-"""Numerical helpers without package objects: weighted log-sum-exp, simplex, quadrature, bisection."""
+"""Numerical helpers without package objects: quadrature, weighted log-sum-exp, bisection on floats."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def integrate(f: Callable[[FloatArray], FloatArray], low: ArrayLike, high: ArrayLike) -> FloatArray:
-    """Integrals of a batch of functions, by tanh-sinh quadrature (relative accuracy about 1e-12).
+    """Return the integrals of a batch of functions, by tanh-sinh quadrature (relative accuracy about 1e-12).
 
     Parameters
     ----------
     f : callable
         Maps points of shape (..., L) to values of that shape; column ``l`` is the ``l``-th integrand.
-        Smooth inside its interval; a kink or an integrable singularity belongs at an end.
+        It must be smooth inside its interval; put a kink or an integrable singularity at an end.
     low, high : array of shape (L,)
-        Ends, infinite ones allowed.
+        Ends, which may be infinite.
 
     Returns
     -------
@@ -37,13 +37,13 @@ def integrate(f: Callable[[FloatArray], FloatArray], low: ArrayLike, high: Array
     array([1.    , 0.3679])
     """
     low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-    # SciPy keeps the batch first and the points last; on coarser levels two estimates may agree by chance
+    # SciPy puts the batch first and the points last; on coarser levels two estimates may agree by chance
     result = tanhsinh(lambda x: f(x.T).T, low, high, preserve_shape=True, rtol=1e-12, minlevel=5)
     return np.asarray(result.integral, dtype=float)
 
 
 def log_dot(log_values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Logarithm of ``exp(log_values) @ weights`` without overflow or underflow.
+    """Return the logarithm of ``exp(log_values) @ weights`` without overflow or underflow.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def log_dot(log_values: FloatArray, weights: FloatArray) -> FloatArray:
     """
     top = log_values.max(axis=1, keepdims=True, initial=-np.inf)
     top = np.where(np.isneginf(top), 0.0, top)
-    with np.errstate(divide="ignore", under="ignore"):  # log 0 = -inf is the answer sought
+    with np.errstate(divide="ignore", under="ignore"):  # log 0 = -inf is the right answer
         out = np.log(np.exp(log_values - top) @ weights) + top
-    # Terms 745 nats below the row's largest were flushed to zero: sum such entries around their own maximum.
+    # Terms more than 745 nats below the row's largest became zero: sum such entries around their own maximum.
     low = out < top - 680.0
     if low.any():
-        # entries without any term are -inf already; on bounded atoms they are the many
+        # entries without any term are -inf already; with bounded atoms most are
         low &= (log_values > -np.inf).astype(float) @ (weights > 0).astype(float) > 0
         for f in np.flatnonzero(low.any(axis=0)):
             row, atom = np.flatnonzero(low[:, f]), np.flatnonzero(weights[:, f])
@@ -78,23 +78,11 @@ def log_dot(log_values: FloatArray, weights: FloatArray) -> FloatArray:
     return out
 
 
-def normalize_columns(matrix: FloatArray) -> FloatArray:
-    """Scale each column of a non-negative ``matrix`` (L, F) to sum to one; a zero column becomes uniform.
-
-    >>> normalize_columns(np.array([[1.0, 0.0], [3.0, 0.0]]))
-    array([[0.25, 0.5 ],
-           [0.75, 0.5 ]])
-    """
-    total = matrix.sum(axis=0, keepdims=True)
-    empty = total == 0
-    return np.where(empty, 1.0 / len(matrix), matrix / np.where(empty, 1.0, total))
-
-
 def smallest_true(predicate: Callable[[FloatArray], BoolArray], low: FloatArray, high: FloatArray) -> FloatArray:
-    """Smallest float in [low, high] for which a monotone ``predicate`` holds, element by element.
+    """Return the smallest float in [low, high] for which a monotone ``predicate`` holds, element by element.
 
-    It must hold at ``high``. Bisection runs on the floats in their order, as integers, so it ends after at most 64
-    halvings whatever the magnitudes.
+    It must hold at ``high``. The floats are bisected in their order, as integers, so at most 64 halvings are needed
+    at any magnitude.
 
     >>> smallest_true(lambda x: x**2 >= 2, np.array([0.0]), np.array([2.0])).round(6)
     array([1.414214])
@@ -109,11 +97,11 @@ def smallest_true(predicate: Callable[[FloatArray], BoolArray], low: FloatArray,
 
 
 def ordered_integers(x: FloatArray) -> IntArray:
-    """Integers in the order of the floats: neighbours stay neighbours, and both zeros are one."""
+    """Return integers in the order of the floats: neighbours stay neighbours, and both zeros become 0."""
     bits = (np.asarray(x, dtype=np.float64) + 0.0).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
 def floats_in_order(k: IntArray) -> FloatArray:
-    """Inverse of :func:`ordered_integers`."""
+    """Return the floats of their :func:`ordered_integers`."""
     return np.where(k < 0, np.int64(-(2**63)) - k, k).view(np.float64)

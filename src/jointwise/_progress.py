@@ -1,4 +1,4 @@
-"""How a fit goes, shown on stderr when asked for."""
+"""Progress of a fit, shown on stderr on request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ INTERVAL = 1.0
 
 
 def progress(name: str, max_steps: int, *, enabled: bool) -> AbstractContextManager[Callback | None]:
-    """Context whose value takes the number of steps taken and the objective, or is None where nothing is shown.
+    """Context that yields a callback for the number of steps taken and the objective, or None if nothing is shown.
 
     Parameters
     ----------
     name : str
         What is being fitted.
     max_steps : int
-        The most steps there may be.
+        Largest number of steps.
     enabled : bool
     """
     if not enabled:
@@ -33,13 +33,13 @@ def progress(name: str, max_steps: int, *, enabled: bool) -> AbstractContextMana
 
 
 def tell(name: str, what: str, *, enabled: bool) -> None:
-    """Tell what begins now, where something is shown at all."""
+    """Show what begins now, if progress is shown."""
     if enabled:
         _write(f"{name}: {what}")
 
 
 def _has_bar() -> bool:
-    """Whether rich is there and stderr is a terminal or a notebook."""
+    """Return whether rich is installed and stderr is a terminal or a notebook."""
     if find_spec("rich") is None:
         return False
     from rich.console import Console
@@ -85,7 +85,7 @@ def _lines(name: str, max_steps: int) -> Iterator[Callback]:
 
 
 def _write(line: str) -> None:
-    """Write to the logger where somebody listens, else to stderr."""
+    """Write to the logger if it has a handler for it, else to stderr."""
     if LOGGER.isEnabledFor(logging.INFO) and LOGGER.hasHandlers():
         LOGGER.info(line)
     else:

@@ -1,7 +1,7 @@
 """Axes: how the values of one variable fall into bins.
 
-Choose `DiscreteAxis` where every value has a bin of its own (categories, a short range of integers) and
-`BinnedAxis` elsewhere. An axis numbers its bins 0 to `n_bins` - 1; the code `n_bins` stands for "missing".
+Choose `DiscreteAxis` if every value has its own bin (categories, a short range of integers) and `BinnedAxis`
+otherwise. An axis numbers its bins 0 to `n_bins` - 1; the code `n_bins` means "missing".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from jointwise._typing import AnyArray, CodeArray, FloatArray
 
-MAX_BINS = 65_535  # a 16-bit code must also have room for "missing"
+MAX_BINS = 65_535  # leaves one of the 16-bit codes for "missing"
 
 
 class Axis(ABC):
@@ -33,7 +33,7 @@ class Axis(ABC):
 
     @abstractmethod
     def index(self, values: Any) -> CodeArray:
-        """Return the bin of each encoded value, `n_bins` where it is NaN."""
+        """Return the bin of each encoded value, `n_bins` for NaN."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Axis(ABC):
     @staticmethod
     @reading("an axis as written by `to_dict`")
     def from_dict(fields: Mapping[str, Any]) -> Axis:
-        """Read what `to_dict` of any axis wrote; FileFormatError where it is something else.
+        """Return the axis that `to_dict` of any axis wrote; raise FileFormatError for anything else.
 
         >>> Axis.from_dict(DiscreteAxis([0.0, 1.0]).to_dict()).n_bins
         2
@@ -66,9 +66,9 @@ class BinnedAxis(Axis):
     Parameters
     ----------
     edges : array-like of shape (K,)
-        Inner edges, increasing. None at all means one interval.
+        Inner edges, increasing. Without edges there is one interval.
     spikes : array-like of shape (S,)
-        Values with a bin of their own; the intervals are then meant without them.
+        Values with a bin of their own; the intervals do not include them.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class BinnedAxis(Axis):
     def equal_width(cls, low: float, high: float, n_bins: int) -> BinnedAxis:
         """Cut [low, high] into `n_bins` - 2 equal intervals between two open end bins.
 
-        Two bins meet in the middle; with `n_bins` 1, or `low` equal to `high`, there is one bin.
+        Two bins meet in the middle. If `n_bins` is 1 or `low` equals `high`, there is one bin.
 
         >>> BinnedAxis.equal_width(0.0, 1.0, 4).edges.tolist()
         [0.0, 0.5, 1.0]
@@ -143,21 +143,21 @@ class BinnedAxis(Axis):
     ) -> BinnedAxis:
         """Cut into at most `n_bins` intervals that hold nearly equal counts.
 
-        Edges lie midway between neighbouring values, so that no value sits on an edge; values are never
-        split, so fewer distinct values than bins give fewer intervals.
+        Edges lie midway between neighbouring values, so no value is on an edge. With fewer distinct values than bins
+        there are fewer intervals.
 
         Parameters
         ----------
         values : array-like of shape (m,)
             Distinct values, increasing; or the smallest of each group of values.
         counts : array-like of shape (m,)
-            How often each value, or any value of the group, occurs.
+            Number of rows with each value, or with any value of the group.
         n_bins : int
             Largest number of intervals.
         upper : array-like of shape (m,), optional
-            Largest value of each group, where `values` stand for groups.
+            Largest value of each group, if `values` stand for groups.
         spikes : sequence of float
-            Passed on to the axis.
+            Spikes of the axis.
 
         Examples
         --------
@@ -206,7 +206,7 @@ class DiscreteAxis(Axis):
 
 
 def code_dtype(axes: Sequence[Axis]) -> np.dtype[Any]:
-    """Return the smallest code type that holds every bin of the axes and "missing".
+    """Return the smallest integer type that holds every bin of the axes and "missing".
 
     >>> code_dtype([DiscreteAxis(range(255))]), code_dtype([DiscreteAxis(range(256))])
     (dtype('uint8'), dtype('uint16'))
@@ -215,7 +215,7 @@ def code_dtype(axes: Sequence[Axis]) -> np.dtype[Any]:
 
 
 def encode_rows(matrix: FloatArray, axes: Sequence[Axis]) -> CodeArray:
-    """Return the bins of encoded rows.
+    """Return encoded rows as codes, the numbers of their bins.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def encode_rows(matrix: FloatArray, axes: Sequence[Axis]) -> CodeArray:
     Returns
     -------
     codes : array of shape (n, N)
-        uint8 where every axis has at most 255 bins, else uint16.
+        uint8 if every axis has at most 255 bins, else uint16.
     """
     if matrix.ndim != 2 or matrix.shape[1] != len(axes):
         raise InputError(f"`matrix` must have {len(axes)} columns, one for each axis; got {matrix.shape}.")
@@ -239,8 +239,8 @@ def encode_rows(matrix: FloatArray, axes: Sequence[Axis]) -> CodeArray:
 def midpoints(lower: Any, upper: Any) -> FloatArray:
     """Return the points midway between neighbouring groups of values, shape (m - 1,).
 
-    Group i reaches from lower[i] to upper[i]. The point p between two has upper[i] <= p < lower[i + 1], also
-    where the two are neighbouring floats, so intervals (..., p] keep each group whole.
+    Group i extends from lower[i] to upper[i]. The point p after it has upper[i] <= p < lower[i + 1], even between
+    neighbouring floats, so intervals (..., p] keep each group whole.
     """
     below = np.asarray(upper, dtype=np.float64)[:-1]
     above = np.asarray(lower, dtype=np.float64)[1:]
@@ -249,7 +249,7 @@ def midpoints(lower: Any, upper: Any) -> FloatArray:
 
 
 def half_integers(edges: FloatArray) -> FloatArray:
-    """Move edges that lie between integers to k + 1/2, still between the same integers.
+    """Move edges that lie between two integers to the k + 1/2 between them.
 
     >>> half_integers(np.array([2.5, 4.0])).tolist()
     [2.5, 4.5]
@@ -258,7 +258,7 @@ def half_integers(edges: FloatArray) -> FloatArray:
 
 
 def snap(edges: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Move each edge to the midpoint of the gap between values it falls in; edges that meet become one.
+    """Move each edge to the midpoint of the gap between values in which it falls; edges that meet become one.
 
     >>> snap(np.array([1.1, 1.9, 2.5]), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])).tolist()
     [1.5, 2.5]
@@ -268,7 +268,7 @@ def snap(edges: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
 
 
 def _even_cuts(counts: FloatArray, n_bins: int) -> AnyArray:
-    """Choose the cuts (i: between values i and i + 1) whose cumulative counts come closest to even shares."""
+    """Return the cuts (i: between values i and i + 1) whose cumulative counts are closest to even shares."""
     if len(counts) <= n_bins:
         return np.arange(max(len(counts) - 1, 0))
     total = np.cumsum(counts)

@@ -1,4 +1,4 @@
-"""The dictionary of one variable: its atoms, their bin masses on an axis, and recipes to write one down.
+"""The dictionary of one variable: its atoms, their bin masses on an axis, and recipes to build one.
 
 A dictionary is a tuple of families, each a batch of atoms; ``+`` puts dictionaries side by side. The three
 dictionaries printed in the paper take one line each:
@@ -31,10 +31,10 @@ from jointwise.families.location_scale import LocationScale
 
 @dataclass(frozen=True)
 class Dictionary:
-    """Atoms ``d_l`` of one variable, the columns from which its conditionals are mixed.
+    """Atoms ``d_l`` of one variable, from which its conditionals are mixed.
 
-    Where a continuous variable has point masses (spikes), the base measure has a unit mass there, so at such a
-    point only the point masses have a density and every other atom counts as zero.
+    If a continuous variable has point masses (spikes), the base measure has a unit mass at each. At such a point only
+    the point masses have a density; every other atom counts as zero.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Dictionary:
         low, high : float
             First location, and the bound that no location exceeds.
         step, n : float, int
-            Distance of the locations, or their number: give one of the two.
+            Distance between locations, or their number: give one of the two.
         scale : float or sequence of float
             The scales; each is used at every location.
         **shape : float
@@ -177,10 +177,7 @@ class Dictionary:
         return np.asarray(self.mass(np.nextafter(x, -np.inf), x) * ~self._lebesgue)
 
     def sample(self, atoms: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Draw once from each of the named ``atoms``; shape (n,).
-
-        A draw beyond the largest number is that number, which has a density, as infinity has not.
-        """
+        """Draw once from each of the given ``atoms``; shape (n,)."""
         out = np.empty(len(atoms))
         start = 0
         for family in self.families:
@@ -188,8 +185,7 @@ class Dictionary:
             if here.size:
                 out[here] = family.sample(atoms[here] - start, rng)
             start += family.n_atoms
-        largest = np.finfo(np.float64).max
-        return np.clip(out, -largest, largest)
+        return out
 
     def mean(self) -> FloatArray:
         """Mean of each atom, NaN where it has none; shape (L,)."""
@@ -204,7 +200,7 @@ class Dictionary:
         return np.concatenate([f.mode() for f in self.families])
 
     def corners(self) -> FloatArray:
-        """Modes and finite ends of the atoms, sorted: where a density may peak, jump or bend."""
+        """Modes and finite ends of the atoms, sorted: where a density may peak, jump or have a kink."""
         found = np.concatenate([self.mode(), self.ppf([0.0, 1.0]).ravel()])
         return np.unique(found[np.isfinite(found)])
 
@@ -213,7 +209,7 @@ class Dictionary:
     def masses(self, axis: Axis) -> FloatArray:
         """Bin masses Dbar[i, l] = P(bin i | atom l); shape (n_bins, n_atoms), each column sums to one.
 
-        On a :class:`~jointwise.axes.DiscreteAxis` that holds if the axis has every value that the atom can take.
+        On a :class:`~jointwise.axes.DiscreteAxis` columns sum to one if the axis has every value the atoms can take.
 
         >>> from jointwise.axes import BinnedAxis
         >>> d = Dictionary.grid("gaussian", 0, 1, n=2, scale=1)
@@ -223,16 +219,11 @@ class Dictionary:
         """
         if isinstance(axis, DiscreteAxis):
             return self.pdf(axis.values)
-        assert isinstance(axis, BinnedAxis)  # the two kinds of axis there are
+        assert isinstance(axis, BinnedAxis)  # the only other kind
         intervals = self.mass(axis.lower, axis.upper)
         at_spikes = self.point_mass(axis.spikes)
         np.subtract.at(intervals, np.searchsorted(axis.edges, axis.spikes), at_spikes)
         return np.vstack([intervals, at_spikes])
-
-    def gram(self, axis: Axis) -> FloatArray:
-        """G = Dbar' Dbar; shape (n_atoms, n_atoms)."""
-        masses = self.masses(axis)
-        return np.asarray(masses.T @ masses)
 
     def on_lattice(self) -> Dictionary:
         """Return the dictionary for an integer variable: each density becomes P(X=k) = cdf(k+1/2) - cdf(k-1/2)."""
@@ -256,9 +247,9 @@ class Dictionary:
     @classmethod
     @reading("a dictionary as written by `Dictionary.to_dict`")
     def from_dict(cls, data: Mapping[str, Any]) -> Dictionary:
-        """Build a dictionary from the form :meth:`to_dict` gives, with every parameter checked.
+        """Return the dictionary that :meth:`to_dict` wrote, with every parameter checked.
 
-        Raises FileFormatError for what is no such form.
+        Raises FileFormatError for anything else.
         """
         return cls(tuple(family_from_dict(f) for f in data["families"]))
 
@@ -266,7 +257,7 @@ class Dictionary:
         return f"Dictionary({' + '.join(self.summary())})"
 
     def summary(self) -> list[str]:
-        """Number of atoms of each family, in the order of their first appearance.
+        """Return the number of atoms of each family, in order of first appearance.
 
         >>> Dictionary.grid("gaussian", 0, 1, n=5, scale=[0.1, 0.2]).summary()
         ['10 gaussian']
@@ -290,7 +281,7 @@ class Dictionary:
 
 
 def _just_below(family: Family, low: Any) -> Any:
-    """Lower end of the half-open interval that stands for a closed one; only atoms with point masses see it."""
+    """Return the lower end of the half-open interval equal to a closed one; it differs only for discrete atoms."""
     return np.nextafter(low, -np.inf) if family.is_discrete else low
 
 
@@ -298,18 +289,18 @@ def _locations(low: float, high: float, step: float | None, n: int | None) -> Fl
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise InputError(f"low and high must be finite with low <= high, got {low!r} and {high!r}.")
     if (step is None) == (n is None):
-        raise InputError("Give either step, the distance of the locations, or n, their number.")
+        raise InputError("Give either step, the distance between locations, or n, their number.")
     if n is not None:
         return np.linspace(low, high, check_integer("n", n, 1))
     assert step is not None
     if not 0 < step < np.inf:
         raise InputError(f"step must be positive and finite, got {step!r}.")
-    # a hair of slack, so that 0.04 * 25 reaches 1
+    # a little slack, so that 0.04 * 25 reaches 1
     return np.asarray(low + step * np.arange(int(np.floor((high - low) / step + 1e-9)) + 1))
 
 
 def _location_scale(name: str) -> type[LocationScale]:
     known = {key: family for key, family in FAMILIES.items() if issubclass(family, LocationScale)}
     if name not in known:
-        raise UnknownNameError(f"There is no location-scale family {shown(name)}; there are: {', '.join(known)}.")
+        raise UnknownNameError(f"Unknown location-scale family {shown(name)}. Known: {', '.join(known)}.")
     return known[name]

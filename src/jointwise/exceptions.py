@@ -9,8 +9,12 @@ class InputError(JointwiseError, ValueError):
     """An argument or a table does not fit what was asked of it."""
 
 
+class CellTypeError(InputError, TypeError):
+    """A cell, or a whole column, has a type that is not a number, text, a boolean or a date."""
+
+
 class UnknownNameError(JointwiseError, KeyError):
-    """A variable, category or option that is not there; the message lists those that are."""
+    """A variable, category or option does not exist; the message lists those that do."""
 
     def __str__(self) -> str:  # KeyError would show the message in quotes
         return str(self.args[0]) if self.args else ""
@@ -49,7 +53,7 @@ class FileFormatError(JointwiseError, ValueError):
 
 
 class DatasetError(JointwiseError, OSError):
-    """A data set is neither on disk nor within reach, or its file is not the published one."""
+    """A data set is neither on disk nor can be downloaded, or its file is not the published one."""
 
 
 class MissingDependencyError(JointwiseError, ImportError):
@@ -57,32 +61,32 @@ class MissingDependencyError(JointwiseError, ImportError):
 
 
 class DeviceError(JointwiseError, RuntimeError):
-    """A device was asked for that is not there."""
-
-
-class UnseenCategoryWarning(UserWarning):
-    """A category that was not there when the model was fitted is treated as missing, or as impossible in a density."""
-
-
-class LeftOutWarning(UserWarning):
-    """Columns that only name the rows were left out of a fit."""
-
-
-class RareEventWarning(UserWarning):
-    """What is conditioned on is next to impossible under the density, so the answer extrapolates."""
-
-
-class MisfitWarning(UserWarning):
-    """A fitted model answers some questions far from what rows say; the message names columns and what to do."""
+    """The requested device does not exist."""
 
 
 class StorageError(JointwiseError, OSError):
-    """A file that a fit needs for its own use could not be made, written or read."""
+    """A file that a fit needs for itself could not be created, written or read."""
 
 
 class ClusterError(JointwiseError, RuntimeError):
-    """The cluster that holds the rows was lost, or could not do its part of a fit."""
+    """The cluster that holds the rows was lost or failed."""
 
 
 class CovarianceError(InputError):
     """A component of a Gaussian mixture has too few rows, or rows too similar, for a covariance."""
+
+
+class UnseenCategoryWarning(UserWarning):
+    """A category that was absent from the fitted table is treated as missing, or as impossible in a density."""
+
+
+class LeftOutWarning(UserWarning):
+    """Columns that only name the rows were left out of the fit."""
+
+
+class RareEventWarning(UserWarning):
+    """The event conditioned on is nearly impossible under the density, so the answer extrapolates."""
+
+
+class MisfitWarning(UserWarning):
+    """Some answers of a fitted model are far from what the rows say; the message names columns and what to do."""

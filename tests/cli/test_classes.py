@@ -13,7 +13,7 @@ from tests.estimators.cases import make_classifier
 import jointwise
 from jointwise import ClassModel, JointDensity
 from jointwise.estimators import classifier
-from jointwise.tables.variables import is_missing
+from jointwise.tables.dtypes import is_missing
 
 
 def bands(n=240, seed=0, labels=("high", "low", "mid")):

@@ -1,4 +1,4 @@
-"""Compiled coding and counting say the same as the plain, bit for bit."""
+"""Compiled coding and counting equal the plain versions, bit for bit."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The pass on a card: against the plain engine where there is a card, and sentences where there is none."""
+"""The passes on a card against the plain ones, and clear errors without a card."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_pair_counts_agree_with_the_plain_ones(n, n_bins, dtype, weighted):
 
 @card
 def test_codes_that_do_not_fit_are_sent_block_by_block(monkeypatch):
-    """In blocks that do not divide the rows, with weights: the same sums as with all codes on the card."""
+    """Codes sent in blocks of unequal length, with weights, give the same sums as codes that stay on the card."""
     rng = np.random.default_rng(2)
     n_bins, n = [7, 255, 2], 10_007
     codes = np.column_stack([rng.integers(0, bins + 1, n) for bins in n_bins]).astype(np.uint8)
@@ -78,7 +78,7 @@ def test_codes_that_do_not_fit_are_sent_block_by_block(monkeypatch):
     monkeypatch.setattr(cuda, "RESIDENT_SHARE", 0.0)
     monkeypatch.setattr(cuda, "STREAM_ROWS", 3000)
     engine = posterior_engine(codes, n_bins, weights, "cuda")
-    for _ in range(2):  # every pass sends them anew
+    for _ in range(2):  # every pass sends them again
         sent = engine.posterior_counts(tables, mixing)
         np.testing.assert_allclose(sent.counts, whole.counts, rtol=1e-5)
         assert sent.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-7)

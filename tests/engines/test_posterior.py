@@ -17,7 +17,7 @@ ROUNDING = 1e-10
 
 
 def looped(codes, n_bins, weights, tables, mixing):
-    """Posteriors row by row, in logarithms."""
+    """Sum posteriors row by row, in logarithms."""
     starts = np.concatenate([[0], np.cumsum(n_bins)])
     counts, totals, log_likelihood = np.zeros(tables.shape), np.zeros(len(mixing)), 0.0
     for row, weight in zip(codes, weights, strict=True):
@@ -33,10 +33,10 @@ def looped(codes, n_bins, weights, tables, mixing):
     return counts, totals, log_likelihood
 
 
-def random_case(rng, n, n_bins, rank, dtype=np.uint8):
+def random_case(rng, n, n_bins, n_components, dtype=np.uint8):
     codes = np.column_stack([rng.integers(0, bins + 1, n) for bins in n_bins]).astype(dtype)
-    tables = rng.gamma(1.0, size=(sum(n_bins), rank)) + 1e-6
-    return codes, tables, rng.dirichlet(np.ones(rank))
+    tables = rng.gamma(1.0, size=(sum(n_bins), n_components)) + 1e-6
+    return codes, tables, rng.dirichlet(np.ones(n_components))
 
 
 def assert_agrees(found, expected, tolerance=ROUNDING):
@@ -51,13 +51,13 @@ def assert_agrees(found, expected, tolerance=ROUNDING):
     seed=st.integers(0, 2**32),
     n=st.integers(0, 40),
     n_bins=st.lists(st.integers(1, 6), min_size=1, max_size=5),
-    rank=st.integers(1, 5),
+    n_components=st.integers(1, 5),
     dtype=st.sampled_from([np.uint8, np.uint16]),
 )
 @settings(deadline=None, max_examples=40)
-def test_pass_agrees_with_a_loop(engine, seed, n, n_bins, rank, dtype):
+def test_pass_agrees_with_a_loop(engine, seed, n, n_bins, n_components, dtype):
     rng = np.random.default_rng(seed)
-    codes, tables, mixing = random_case(rng, n, n_bins, rank, dtype)
+    codes, tables, mixing = random_case(rng, n, n_bins, n_components, dtype)
     assert_agrees(
         engine(codes, n_bins).posterior_counts(tables, mixing), looped(codes, n_bins, np.ones(n), tables, mixing)
     )

@@ -14,7 +14,7 @@ from jointwise.engines import pair_counts, reference, subset_counts
 
 
 def looped(codes, n_bins, weights):
-    """Add row by row and pair by pair."""
+    """Count row by row and pair by pair."""
     starts = np.concatenate([[0], np.cumsum(n_bins)])
     counts = np.zeros((starts[-1], starts[-1]))
     for row, weight in zip(codes, weights, strict=True):
@@ -76,7 +76,7 @@ def test_layout_of_rows_does_not_matter():
 
 
 def subset_looped(codes, n_bins, subset, weights):
-    """Add row by row, where no column of the subset is missing."""
+    """Count row by row, if no column of the subset is missing."""
     table = np.zeros([n_bins[n] for n in subset])
     for row, weight in zip(codes, weights, strict=True):
         cell = tuple(int(row[n]) for n in subset)

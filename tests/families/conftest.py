@@ -1,4 +1,4 @@
-"""The table of instances every family test runs through."""
+"""The instances that every test of families runs through."""
 
 from __future__ import annotations
 

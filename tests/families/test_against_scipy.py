@@ -83,9 +83,9 @@ def test_agrees_with_scipy(ours, theirs, parameters, data):
     with np.errstate(all="ignore"):  # the reference's own warnings
         x = np.concatenate([reference.ppf(Q), reference.ppf(Q) + 1.0, [-300.0, 300.0]])
         expected = reference.logpdf(x)
-        shown = np.isfinite(expected) & (expected > -690)  # where it takes no logarithm of an underflow or a pole
-        # near the upper end of a beta, the reference's 1 - u has lost up to eleven digits, which no logarithm of ours
-        # has: at (a, b) = (9, 0.3) ours agrees with decimals of sixty digits to the last one
+        shown = np.isfinite(expected) & (expected > -690)  # where SciPy takes no logarithm of an underflow or a pole
+        # near the upper end of a beta, SciPy's 1 - u has lost up to eleven digits, which ours has not:
+        # at (a, b) = (9, 0.3) ours agrees to the last digit with decimals of sixty digits
         assert_allclose(family.logpdf(x)[shown, 0], expected[shown], rtol=1e-9, atol=1e-4)
         assert_allclose(family.cdf(x)[:, 0], reference.cdf(x), rtol=1e-8, atol=1e-300)
         assert_allclose(family.sf(x)[:, 0], reference.sf(x), rtol=1e-5, atol=1e-300)
@@ -175,7 +175,7 @@ def test_log_density_is_finite_where_the_density_underflows():
 
 
 def test_beta_quantiles_far_below_what_scipy_inverts():
-    """For a = 2, b = 1 the cdf is u^2; the other shapes are checked by going back."""
+    """For a = 2, b = 1 the cdf is u^2; the other shapes are checked by the cdf of the quantile."""
     q = np.array([1e-300, 1e-200, 1e-30, 1e-3])
     assert_allclose(Beta(2.0, 1.0).ppf(q)[:, 0], np.sqrt(q), rtol=1e-10)
     for a, b in [(2.3265, 700.9), (7.43, 2.24), (5.79, 0.035), (9.9, 9e4), (2.19, 9.5e4)]:

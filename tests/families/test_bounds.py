@@ -1,4 +1,4 @@
-"""Whatever parameters are accepted, draws are finite and no answer is NaN; the others are refused with their bounds."""
+"""For all accepted parameters draws are finite and no answer is NaN; others are refused with their bounds."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ SIZES = st.floats(-323.3, 308.2).map(lambda power: max(10.0**power, 5e-324)) | s
 
 
 def between(low, high):
-    """Numbers of every size between two positive ones, both included."""
+    """Draw numbers of every size between two positive ones, both included."""
     inner = st.floats(np.log10(low), np.log10(high)).map(lambda power: min(max(10.0**power, low), high))
     return inner | st.sampled_from([low, high, 1.0])
 
 
 @st.composite
 def parameters(draw, name):
-    """Parameters of one atom: of every size where no bound is stated."""
+    """Draw the parameters of one atom, of every size unless a bound is stated."""
     family = FAMILIES[name]
     values = {}
     for key in family.parameter_names():
@@ -60,7 +60,7 @@ def parameters(draw, name):
 
 @st.composite
 def atoms(draw, name):
-    """One atom that is accepted, on the integers or truncated now and then."""
+    """Draw one accepted atom, sometimes on the integers or truncated."""
     values = draw(parameters(name))
     try:
         family = FAMILIES[name](**values)
@@ -125,7 +125,7 @@ def test_a_draw_beyond_the_largest_number_is_it(family):
     assert np.abs(x).max() == LARGEST
 
 
-def test_an_empty_interval_has_no_mass_however_narrow_the_atom_is():
+def test_an_empty_interval_has_no_mass_even_for_a_narrow_atom():
     assert Gaussian(1.0, [5e-324, 1e-310]).mass(1.0, 1.0).tolist() == [0.0, 0.0]
     assert Uniform(0.0, 1e-310).mass(0.0, 0.0).tolist() == [0.0]
 
@@ -143,7 +143,7 @@ def test_nested_truncation_is_one_truncation(ends):
     low, high = max(e[0] for e in ends), min(e[1] for e in ends)
     assert nested == Truncated(base, low, high)
     assert type(nested.base) is Gaussian
-    # the twin: each level divides by the mass that the one below leaves it
+    # the slow version: each level divides by the mass that the level below leaves
     x = np.linspace(low, high, 7)
     logpdf, cdf, at_low, at_high = base.logpdf(x), base.cdf(x), base.cdf(low), base.cdf(high)
     assert_allclose(nested.logpdf(x), logpdf - np.log(at_high - at_low), rtol=1e-9)

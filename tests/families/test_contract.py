@@ -1,4 +1,4 @@
-"""One suite for all families: shapes, limits, laws of probability, and the values' manners."""
+"""One suite for all families: shapes, limits, laws of probability, equality and immutability."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POINTS = np.array([-1e300, -1e9, -40.0, -1.0, -0.0, 0.0, 0.3, 1.0, 2.5, 4.0, 30.
 
 
 def typical_points(family):
-    """Quantiles of every atom and fixed points, in one sorted array."""
+    """Return quantiles of every atom and fixed points, in one sorted array."""
     points = np.concatenate([family.ppf(QUANTILES).ravel(), POINTS])
     return np.unique(points[np.isfinite(points)])
 
@@ -247,7 +247,7 @@ def test_summaries_are_the_callers_to_change(family):
 
 
 def test_unknown_family_lists_the_known():
-    with pytest.raises(UnknownNameError, match=r"no family 'weibull'; there are: gaussian, laplace"):
+    with pytest.raises(UnknownNameError, match=r"Unknown family 'weibull'\. Known: gaussian, laplace"):
         family_from_dict({"family": "weibull"})
     with pytest.raises(InputError, match="a mapping"):
         family_from_dict(["gaussian"])

@@ -167,7 +167,7 @@ def test_lattice_of_a_wide_base_has_the_bases_density(scale):
 
 
 def sums(family, reach):
-    """Mean and variance by adding up the probabilities of every integer within ``reach``."""
+    """Return mean and variance as sums over every integer within ``reach``."""
     k = np.arange(-reach, reach + 1.0)
     mass = family.mass(k - 1, k)
     mean = k @ mass

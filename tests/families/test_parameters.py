@@ -1,4 +1,4 @@
-"""Parameters are broadcast, copied and checked; a wrong one is answered with a sentence."""
+"""Parameters are broadcast, copied and checked; a wrong one raises an error that names it."""
 
 from __future__ import annotations
 

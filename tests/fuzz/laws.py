@@ -10,7 +10,7 @@ from tests.fuzz.case import is_probability, law
 import jointwise
 from jointwise import JointDensity
 from jointwise.exceptions import ImpossibleEventError
-from jointwise.tables.variables import is_missing
+from jointwise.tables.dtypes import is_missing
 
 # Sums of products of probabilities, all of them positive: rounding alone.
 TOLERANCE = 1e-7

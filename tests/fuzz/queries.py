@@ -12,7 +12,8 @@ from jointwise import JointDensity
 from jointwise.cli import answers
 from jointwise.cli.language import bind, parse_conditions, parse_question
 from jointwise.exceptions import ImpossibleEventError, JointwiseError
-from jointwise.tables.variables import Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Variable
 
 SIGNS = st.text(alphabet="abP(){}|,=<>!.'\"\\ 0123456789-+e\nin", max_size=40)
 # Sums of a few numbers, each rounded once.

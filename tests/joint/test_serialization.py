@@ -23,7 +23,7 @@ import jointwise
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Cauchy, Exponential, Gaussian, Lattice, PointMass
-from jointwise.joint import JointDensity, serialization
+from jointwise.joint import ClassModel, JointDensity, serialization
 from jointwise.tables.variables import Variable
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -244,7 +244,7 @@ def parts(data):
     return json.loads(data[PREFIX.size : start]), data[start:-32]
 
 
-def rebuilt(header, payload, *, version=1, length=None, text=None):
+def rebuilt(header, payload, *, version=2, length=None, text=None):
     text = json.dumps(header).encode() if text is None else text
     return sealed(PREFIX.pack(serialization.MAGIC, version, len(text) if length is None else length) + text + payload)
 
@@ -254,11 +254,11 @@ def test_the_helper_rebuilds_the_file_as_it_was(tmp_path, good):
     assert JointDensity.load(tmp_path / "same.jw").names == mixed_density().names
 
 
-@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, 3, 2**32 - 1])
 def test_another_version_is_named(tmp_path, good, version):
     message = refused(tmp_path / "newer.jw", rebuilt(*parts(good), version=version))
     assert f"format version {version}" in message
-    assert "reads version 1" in message
+    assert "reads versions 1, 2" in message
 
 
 @pytest.mark.parametrize("length", [0, 10**6, 2**63, 2**64 - 1])
@@ -300,7 +300,7 @@ def test_impossible_shapes_are_refused_without_memory(tmp_path, good, shape):
 def test_a_short_text_cannot_multiply_a_long_array(tmp_path):
     """One array of 800 kB named ten thousand times would be 8 GB."""
     big = np.full((100_000, 1), 1e-5)
-    content = {"schema": {}, "weights": {"$array": 0}, "coefficients": [{"$array": 0}] * 10_000, "dictionaries": []}
+    content = {"schema": {}, "weights": {"$array": 0}, "experts": [{"$array": 0}] * 10_000}
     data = rebuilt({"arrays": [[100_000, 1]], "content": content}, big.tobytes())
     tracemalloc.start()
     assert "out of turn" in refused(tmp_path / "many.jw", data)
@@ -368,8 +368,8 @@ def test_numbers_off_the_simplex_are_refused(tmp_path, value):
     density = build([X], [Dictionary((Gaussian([0.0, 1.0], 1.0),))], [0.5, 0.5], [np.eye(2)])
     density.save(tmp_path / "density.jw")
     header, payload = parts((tmp_path / "density.jw").read_bytes())
-    assert header["arrays"][:2] == [[2], [2, 2]]  # the weights, then the coefficients
-    for position in (0, 1, 2, 5):
+    assert header["arrays"][:3] == [[1], [2], [2, 2]]  # of the experts, of the components, then the coefficients
+    for position in (1, 2, 3, 6):
         numbers = np.frombuffer(payload, "<f8").copy()
         numbers[position] = value
         message = refused(tmp_path / "simplex.jw", rebuilt(header, numbers.tobytes()))
@@ -386,8 +386,8 @@ def test_atoms_that_are_no_atoms_are_refused(tmp_path, good, value):
 
 def test_an_unknown_family_is_named(tmp_path, good):
     header, payload = parts(good)
-    header["content"]["dictionaries"][0]["families"][0]["family"] = "os.system"
-    assert "no family 'os.system'" in refused(tmp_path / "family.jw", rebuilt(header, payload))
+    header["content"]["experts"][0]["dictionaries"][0]["families"][0]["family"] = "os.system"
+    assert "Unknown family 'os.system'" in refused(tmp_path / "family.jw", rebuilt(header, payload))
 
 
 def test_families_nested_without_end_are_refused(tmp_path, good):
@@ -395,12 +395,12 @@ def test_families_nested_without_end_are_refused(tmp_path, good):
     nested = {"family": "gaussian", "loc": 0, "scale": 1}
     for _ in range(400):
         nested = {"family": "truncated", "base": nested, "low": -1, "high": 1}
-    header["content"]["dictionaries"][0]["families"] = [nested]
+    header["content"]["experts"][0]["dictionaries"][0]["families"] = [nested]
     refused(tmp_path / "nested.jw", rebuilt(header, payload))
 
 
 def with_families(header, families):
-    return changed(header, ("content", "dictionaries"), [{"families": families}])
+    return changed(header, ("content", "experts", 0, "dictionaries"), [{"families": families}])
 
 
 def one_atom(tmp_path, family):
@@ -412,7 +412,7 @@ def one_atom(tmp_path, family):
 def test_families_within_families_are_quick_or_refused(tmp_path):
     """Each level of truncation used to double the work of every answer: fifteen of them took seconds a draw."""
     header, payload = one_atom(tmp_path, Gaussian(0.0, 1.0))
-    nested = header["content"]["dictionaries"][0]["families"][0]
+    nested = header["content"]["experts"][0]["dictionaries"][0]["families"][0]
     for level in range(7):
         nested = {"family": "truncated", "base": nested, "low": -9 + level, "high": 9 - level}
     (tmp_path / "nested.jw").write_bytes(rebuilt(with_families(header, [nested]), payload))
@@ -437,8 +437,8 @@ ABSURD = [
 @pytest.mark.parametrize(("family", "parameters"), ABSURD, ids=[family for family, _ in ABSURD])
 def test_absurd_parameters_are_refused(tmp_path, family, parameters):
     header, payload = one_atom(tmp_path, PointMass(0.0))
-    header = {**header, "arrays": header["arrays"][:2]}
-    data = rebuilt(with_families(header, [{"family": family, **parameters}]), payload[:16])
+    header = {**header, "arrays": header["arrays"][:3]}
+    data = rebuilt(with_families(header, [{"family": family, **parameters}]), payload[:24])
     assert f"of {family} must be" in refused(tmp_path / "absurd.jw", data)
 
 
@@ -522,7 +522,7 @@ def at(tree, path):
 def test_mutated_files_are_read_and_used_or_refused(tmp_path):
     """Whatever a stranger did to a file, loading it is a FileFormatError or a density that answers and draws."""
     rng = np.random.default_rng(5)
-    golden = [(GOLDEN / "version-1.jw").read_bytes()]
+    golden = [(GOLDEN / "version-2.jw").read_bytes()]
     mixed_density().save(tmp_path / "mixed.jw")
     sources = [parts(data) for data in [*golden, (tmp_path / "mixed.jw").read_bytes()]]
     path, n_read = tmp_path / "mutated.jw", 0
@@ -675,8 +675,9 @@ def golden_answers(density):
     }  # fmt: skip
 
 
-def test_a_file_of_version_1_is_still_read():
-    density = jointwise.load(GOLDEN / "version-1.jw")
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_of_all_versions_are_read(version):
+    density = jointwise.load(GOLDEN / f"version-{version}.jw")
     expected = json.loads((GOLDEN / "version-1.json").read_text())
     found = golden_answers(density)
     assert found.keys() == expected.keys()
@@ -690,10 +691,47 @@ def test_a_file_of_version_1_is_still_read():
     assert density.schema == golden_density().schema
 
 
-def test_version_1_is_still_written_as_it_was(tmp_path):
+def test_a_classifier_s_file_of_version_1_is_read():
+    model, expected = (
+        ClassModel.load(GOLDEN / "version-1-classes.jw"),
+        json.loads((GOLDEN / "version-1-classes.json").read_text()),
+    )
+    assert model.share > 0
+    assert list(model.classes) == expected["classes"]
+    np.testing.assert_allclose(model.predict_proba(expected["rows"]), expected["probabilities"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("part", ["weights", "coefficients", "dictionaries", "schema"])
+def test_a_file_of_version_1_without_a_part_is_refused(tmp_path, part):
+    header, payload = parts((GOLDEN / "version-1.jw").read_bytes())
+    del header["content"][part]
+    refused(tmp_path / "less.jw", rebuilt(header, payload, version=1))
+
+
+def test_several_experts_are_read_as_their_sum(tmp_path, good):
+    header, payload = parts(good)
+    one = header["content"]["experts"][0]
+    n_arrays = len(header["arrays"])
+
+    def shifted(tree):
+        if isinstance(tree, dict):
+            return {k: v + n_arrays - 1 if k == "$array" else shifted(v) for k, v in tree.items()}
+        return [shifted(each) for each in tree] if isinstance(tree, list) else tree
+
+    arrays = [[2], *header["arrays"][1:], *header["arrays"][1:]]
+    twice = header["content"] | {"experts": [one, shifted(one)]}
+    data = np.array([0.25, 0.75]).tobytes() + payload[8:] * 2
+    (tmp_path / "two.jw").write_bytes(rebuilt({"arrays": arrays, "content": twice}, data))
+    density, single_one = jointwise.load(tmp_path / "two.jw"), mixed_density()
+    assert density.n_components == 2 * single_one.n_components
+    rows = single_one.sample(30, rng=0)
+    np.testing.assert_allclose(density.logpdf(rows), single_one.logpdf(rows), rtol=1e-12)
+
+
+def test_version_2_is_still_written_as_it_was(tmp_path):
     """A change of these bytes needs a new version number, and a golden file of its own."""
     golden_density().save(tmp_path / "now.jw")
     header, payload = parts((tmp_path / "now.jw").read_bytes())
-    stored, numbers = parts((GOLDEN / "version-1.jw").read_bytes())
+    stored, numbers = parts((GOLDEN / "version-2.jw").read_bytes())
     assert header == stored
     np.testing.assert_allclose(np.frombuffer(payload, "<f8"), np.frombuffer(numbers, "<f8"), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Profile: kinds, schema and axes, the same however rows are split."""
+"""Profile: kinds, schema and axes, the same for any split of the rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 
 from jointwise.axes import BinnedAxis, DiscreteAxis
 from jointwise.exceptions import InputError, UnknownNameError
-from jointwise.marginals import Profile, ValueSketch
+from jointwise.marginals import Profile
+from jointwise.marginals.sketch import ValueSketch
 from jointwise.tables.variables import Kind
 
 DAY = dt.date(2024, 1, 1)
 
 
 def random_table(n, seed=0):
-    """Return columns of every kind, with gaps."""
+    """Return columns of every kind, with missing values."""
     rng = np.random.default_rng(seed)
 
     def gaps(values):

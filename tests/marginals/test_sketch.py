@@ -1,4 +1,4 @@
-"""ValueSketch: exact, bounded, the same however rows are split."""
+"""ValueSketch: exact, bounded, the same for any split of the rows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointwise.exceptions import InputError
-from jointwise.marginals import ValueSketch
 from jointwise.marginals import sketch as module
+from jointwise.marginals.sketch import ValueSketch
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 few_values = st.lists(
@@ -23,13 +23,13 @@ def small_limit(monkeypatch):
 
 
 def split(values, cuts):
-    """Sketches of the parts of a list, added in the order given by the cuts."""
+    """Return the sum of the sketches of the parts of a list, in their order."""
     pieces = np.split(np.array(values), sorted(cut % (len(values) + 1) for cut in cuts))
     return sum((ValueSketch.of(piece) for piece in pieces), ValueSketch.empty())
 
 
 def spelled_out(values, shift):
-    """Groups of a sketch by plain loops."""
+    """Return the groups of a sketch by plain loops."""
     groups = {}
     for value in values:
         bits = int(np.float64(value + 0.0).view(np.int64))
@@ -103,7 +103,7 @@ def test_integer_weights_are_repeats(small_limit):
 @settings(deadline=None, max_examples=60)
 def test_quantiles_agree_with_numpy(values, q):
     values = np.array(values) + 0.0
-    # Compare shares that are whole numbers of rows: others depend on how q * n is rounded.
+    # compare shares that are whole numbers of rows: others depend on the rounding of q * n
     q = np.floor(q * 8) / 8
     expected = np.quantile(values, q, method="inverted_cdf")
     assert ValueSketch.of(values).quantile(q) == expected

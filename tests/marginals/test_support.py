@@ -1,4 +1,4 @@
-"""Bounds, steps, spikes and identifiers: what the rows make plain of a column."""
+"""Bounds, steps, spikes and identifiers that are evident from the rows of a column."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.marginals import Profile
 from jointwise.marginals.sketch import STEPS, ValueSketch
-from jointwise.marginals.support import plain_support
+from jointwise.marginals.support import evident_support
 
 EVERYWHERE = (-np.inf, np.inf)
 
 
 def support(values):
     sketch = ValueSketch.of(values)
-    return plain_support(sketch, sketch.spikes())
+    return evident_support(sketch, sketch.spikes())
 
 
 def rng(seed=0):
@@ -43,7 +43,7 @@ def test_bounds_that_the_rows_make_plain(values, expected):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("n", [50, 500, 5000])
 def test_no_bound_where_the_law_has_none(seed, n):
-    # laws that come near zero, one or a hundred but go on beyond
+    # laws that come near zero, one or a hundred but continue beyond
     r = rng(seed)
     for values in (
         r.normal(3, 1, n),
@@ -114,7 +114,7 @@ def test_identifiers_do_not_depend_on_how_rows_are_split_or_weighed():
     assert Profile.of(table(), np.full(200, 1 / 200)).identifiers() == ("name",)
 
 
-def test_more_texts_than_can_be_told_apart_are_no_error_until_they_are_wanted():
+def test_too_many_texts_are_no_error_until_they_are_used():
     texts = [f"t{i}" for i in range(70_000)]
     halves = [
         Profile.of({"t": texts[:40_000], "x": range(40_000)}),

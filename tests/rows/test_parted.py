@@ -1,4 +1,4 @@
-"""Coded rows in parts are the same rows: any cut gives the margins, pairs, rows and posterior counts of the whole."""
+"""PartedRows: any cut into parts gives the column counts, pairs, rows and posterior counts of the whole."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +15,14 @@ from jointwise import engines
 from jointwise.axes import BinnedAxis
 from jointwise.engines.compiled import CompiledEngine
 from jointwise.exceptions import InputError
-from jointwise.rows import parted as parts_module
+from jointwise.rows import parted as parted_module
 from jointwise.rows.coded import CodedRows
 from jointwise.rows.parted import Part, PartedRows, Parts
 from jointwise.tables.variables import Schema, Variable
 
 
 class Listed(Parts):
-    """The plainest parts: a list in memory."""
+    """The simplest parts: a list in memory."""
 
     def __init__(self, arrays):
         self.arrays = arrays
@@ -41,7 +41,7 @@ class Listed(Parts):
 
 
 def coded(n, n_bins, seed=0, *, weighted=False):
-    """Rows of random codes, with gaps, and weights of which sums are exact."""
+    """Return rows of random codes, some missing, with weights whose sums are exact."""
     rng = np.random.default_rng(seed)
     schema = Schema(tuple(Variable(f"v{k}", "continuous") for k in range(len(n_bins))), "numpy")
     axes = tuple(BinnedAxis(np.arange(bins - 1.0)) for bins in n_bins)
@@ -57,9 +57,9 @@ def parted(rows, places):
     return PartedRows(rows.schema, rows.axes, Listed(cuts), weighted=weighted)
 
 
-def factors(rows, rank=3, seed=1):
+def factors(rows, n_components=3, seed=1):
     rng = np.random.default_rng(seed)
-    return rng.uniform(0.1, 2.0, (sum(rows.n_bins), rank)), rng.dirichlet(np.ones(rank))
+    return rng.uniform(0.1, 2.0, (sum(rows.n_bins), n_components)), rng.dirichlet(np.ones(n_components))
 
 
 @given(
@@ -74,7 +74,7 @@ def test_any_cut_gives_the_same_values(n, places, n_bins, seed, weighted):
     whole = coded(n, n_bins, seed, weighted=weighted)
     rows = parted(whole, [min(place, n) for place in places])
     assert (len(rows), rows.n_rows) == (n, whole.n_rows)
-    for k, margin in enumerate(whole.margins):
+    for k, margin in enumerate(whole.column_counts):
         assert np.array_equal(rows.marginal(k), margin)
     assert rows.pairs() == whole.pairs()
     chosen = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
@@ -113,7 +113,7 @@ def test_large_parts_are_compiled_and_agree():
     np.testing.assert_allclose(a.counts, b.counts, rtol=1e-10)
 
 
-def test_a_part_runs_in_one_thread_whatever_its_size(monkeypatch):
+def test_a_part_of_any_size_runs_in_one_thread(monkeypatch):
     whole = coded(200_000, [5, 7, 4])
     made = []
 
@@ -121,22 +121,22 @@ def test_a_part_runs_in_one_thread_whatever_its_size(monkeypatch):
         made.append(engines.posterior_engine(*args, **kwargs))
         return made[-1]
 
-    monkeypatch.setattr(parts_module, "posterior_engine", recorded)
-    monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # it would fail if it were called
-    parted(whole, []).engine().posterior_counts(*factors(whole, rank=8))
+    monkeypatch.setattr(parted_module, "posterior_engine", recorded)
+    monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # a call would fail
+    parted(whole, []).engine().posterior_counts(*factors(whole, n_components=8))
     assert [type(engine) for engine in made] == [CompiledEngine]
 
 
 def test_parts_side_by_side_in_threads_give_the_same_bits():
     whole = coded(200_000, [5, 7, 4])
-    tables, mixing = factors(whole, rank=8)
+    tables, mixing = factors(whole, n_components=8)
     read_only = whole.codes.view()
     read_only.flags.writeable = False
     ready = threading.Barrier(4)
 
     def one_pass(part):
         ready.wait(30)
-        return parts_module._posterior_counts(part, whole.n_bins, tables, mixing)
+        return parted_module._posterior_counts(part, whole.n_bins, tables, mixing)
 
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(one_pass, [Part(whole.codes), Part(read_only)] * 2))
@@ -146,5 +146,5 @@ def test_parts_side_by_side_in_threads_give_the_same_bits():
 
 
 def test_rows_elsewhere_have_no_card():
-    with pytest.raises(InputError, match="PartedRows lie elsewhere"):
+    with pytest.raises(InputError, match="needs the rows on this machine"):
         parted(coded(9, [2]), []).on("cuda")

@@ -1,4 +1,4 @@
-"""Small problems with known answers, and plain-loop twins of what the solvers compute."""
+"""Small problems with known answers, and what the solvers compute in plain loops."""
 
 import numpy as np
 
@@ -9,9 +9,10 @@ def random_masses(rng, n_bins, n_atoms):
     return rng.dirichlet(np.ones(n_bins), size=n_atoms).T
 
 
-def random_factors(rng, sizes, rank):
+def random_factors(rng, sizes, n_components):
     return Factors(
-        rng.dirichlet(np.full(rank, 3.0)), tuple(rng.dirichlet(np.ones(size), size=rank).T for size in sizes)
+        rng.dirichlet(np.full(n_components, 3.0)),
+        tuple(rng.dirichlet(np.ones(size), size=n_components).T for size in sizes),
     )
 
 
@@ -20,18 +21,18 @@ def model_pair(masses, factors, j, k):
     return (a * factors.weights) @ b.T
 
 
-def exact_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), rank=2, **options):
-    """Pair masses of a known joint, without noise."""
+def exact_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), n_components=2, **options):
+    """Return the pair masses of a known joint, without noise."""
     masses = tuple(random_masses(rng, i, size) for i, size in zip(bins, sizes, strict=True))
-    factors = random_factors(rng, sizes, rank)
+    factors = random_factors(rng, sizes, n_components)
     n = len(bins)
     pairs = {(j, k): model_pair(masses, factors, j, k) for j in range(n) for k in range(j + 1, n)}
     return PairwiseProblem(masses, pairs, **options), factors
 
 
 def noisy_problem(rng, bins=(6, 5, 7), sizes=(4, 3, 5), *, n_rows=200, shared=False, drop=()):
-    """Pair masses counted on rows, with shares of its own for each pair if asked."""
-    problem, _ = exact_problem(rng, bins, sizes, rank=3)
+    """Return pair masses counted on rows, with a share for each pair on request."""
+    problem, _ = exact_problem(rng, bins, sizes, n_components=3)
     pairs = {}
     for pair, z in problem.pairs.items():
         if pair not in drop:
@@ -85,3 +86,16 @@ def assert_valid(factors):
 
 def assert_never_rises(history):
     assert np.all(np.diff(history) <= 1e-15 + 1e-12 * np.abs(history[:-1]))
+
+
+def assert_descends(solver, problem, true_objective, n_steps):
+    """Take steps by hand; the solver's objective must be the true one and never rise."""
+    state = solver.init(problem)
+    history = []
+    for _ in range(n_steps):
+        factors = solver.value(state)
+        assert_valid(factors)
+        history.append(true_objective(problem, factors))
+        np.testing.assert_allclose(solver.objective(state), history[-1], rtol=1e-9)
+        state = solver.step(problem, state)
+    assert_never_rises(np.array(history))

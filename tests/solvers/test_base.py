@@ -88,7 +88,7 @@ def test_callback_sees_every_step():
 
 
 def test_negative_max_steps():
-    with pytest.raises(InputError, match="max_steps must be zero or more, not -1"):
+    with pytest.raises(InputError, match="max_steps must be zero or more; got -1"):
         solve(Shrink(0.5), 1.0, max_steps=-1)
 
 

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.solvers.cases import (
+    assert_descends,
     assert_never_rises,
     assert_valid,
     exact_problem,
@@ -45,7 +46,7 @@ def gradient_by_differences(problem, factors, n):
 
 
 def paper_sweep(problem, factors, rate_b, rate_l):
-    """One sweep of Algorithm 1 with one inner step, by finite differences."""
+    """Return one sweep of Algorithm 1 with one inner step, by finite differences."""
     for n in range(problem.n_variables):
         b = factors.coefficients[n] * np.exp(-rate_b * gradient_by_differences(problem, factors, n))
         factors = replaced(factors, n, b / b.sum(axis=0))
@@ -72,15 +73,7 @@ def test_the_tracked_objective_is_the_true_one_and_never_rises(drop):
     rng = np.random.default_rng(1)
     problem = noisy_problem(rng, shared=True, drop=drop)
     solver = AlternatingMirrorDescent(random_start(problem, 3, rng))
-    state = solver.init(problem)
-    history = []
-    for _ in range(40):
-        factors = solver.value(state)
-        assert_valid(factors)
-        history.append(squared_error_by_loops(problem, factors))
-        np.testing.assert_allclose(solver.objective(state), history[-1], rtol=1e-9)
-        state = solver.step(problem, state)
-    assert_never_rises(np.array(history))
+    assert_descends(solver, problem, squared_error_by_loops, n_steps=40)
 
 
 def test_every_block_descends():
@@ -94,7 +87,7 @@ def test_every_block_descends():
 
 def test_a_known_joint_is_recovered_through_the_three_stages():
     rng = np.random.default_rng(3)
-    problem, _ = exact_problem(rng, bins=(8, 8, 8, 8), sizes=(4, 4, 4, 4), rank=2)
+    problem, _ = exact_problem(rng, bins=(8, 8, 8, 8), sizes=(4, 4, 4, 4), n_components=2)
     pairs = solve(MirrorDescentPairs(tol=1e-4), problem, max_steps=2000)
     start = split_starts(problem, pairs.value, 2, rng=rng)
     solution = solve(AlternatingMirrorDescent(start.value, tol=1e-5), problem, max_steps=2000)
@@ -145,9 +138,9 @@ def test_rates_that_are_too_large_are_said_so():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"coefficient_rate": 0.0}, "coefficient_rate must be a positive number or None, not 0.0"),
-        ({"weight_rate": -1.0}, "weight_rate must be a positive number or None, not -1.0"),
-        ({"n_inner": 0}, "n_inner must be one or more, not 0"),
+        ({"coefficient_rate": 0.0}, "coefficient_rate must be a positive number or None; got 0.0"),
+        ({"weight_rate": -1.0}, "weight_rate must be a positive number or None; got -1.0"),
+        ({"n_inner": 0}, "n_inner must be one or more; got 0"),
     ],
 )
 def test_arguments_out_of_range(options, sentence):
@@ -157,9 +150,9 @@ def test_arguments_out_of_range(options, sentence):
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 30))
-def test_any_counts_give_factors_on_the_simplex(seed, rank, rows):
+def test_any_counts_give_factors_on_the_simplex(seed, n_components, rows):
     rng = np.random.default_rng(seed)
     problem = noisy_problem(rng, bins=(4, 2, 1), sizes=(3, 2, 1), n_rows=rows)
-    solution = solve(AlternatingMirrorDescent(random_start(problem, rank, rng)), problem, max_steps=30)
+    solution = solve(AlternatingMirrorDescent(random_start(problem, n_components, rng)), problem, max_steps=30)
     assert_valid(solution.value)
     assert_never_rises(solution.history)

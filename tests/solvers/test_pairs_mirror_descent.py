@@ -29,7 +29,7 @@ def gradient_by_loops(problem, pair, coefficients):
 
 
 def optimum(problem, pair):
-    """Minimum over the simplex by a general solver."""
+    """Return the minimum over the simplex by a general solver."""
     shape = (problem.sizes[pair[0]], problem.sizes[pair[1]])
     size = shape[0] * shape[1]
     result = minimize(

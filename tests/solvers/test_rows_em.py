@@ -10,7 +10,7 @@ from jointwise.exceptions import InputError
 from jointwise.solvers import Factors, RowsEM, RowsProblem, solve
 
 
-def make(seed=0, n=300, beta=3.0, sizes=((6, 4), (5, 5), (3, 3)), rank=3, missing=0.1):
+def make(seed=0, n=300, beta=3.0, sizes=((6, 4), (5, 5), (3, 3)), n_components=3, missing=0.1):
     rng = np.random.default_rng(seed)
     masses = tuple(np.eye(i) if i == l else rng.dirichlet(np.ones(i), size=l).T for i, l in sizes)
     margins = tuple(rng.dirichlet(np.ones(l)) for _, l in sizes)
@@ -19,7 +19,9 @@ def make(seed=0, n=300, beta=3.0, sizes=((6, 4), (5, 5), (3, 3)), rank=3, missin
     codes[gaps] = np.broadcast_to([i for i, _ in sizes], codes.shape)[gaps]
     engine = ReferenceEngine(codes, [i for i, _ in sizes])
     problem = RowsProblem(masses, margins, engine, n, beta)
-    start = Factors(rng.dirichlet(np.ones(rank)), tuple(rng.dirichlet(np.ones(l), size=rank).T for _, l in sizes))
+    start = Factors(
+        rng.dirichlet(np.ones(n_components)), tuple(rng.dirichlet(np.ones(l), size=n_components).T for _, l in sizes)
+    )
     return problem, start, codes
 
 
@@ -71,7 +73,7 @@ def test_update_agrees_with_a_loop():
 def test_objective_never_rises(seed, beta):
     problem, start, _ = make(seed, beta=beta)
     solution = solve(RowsEM(start, tol=1e-8), problem, max_steps=300)
-    # the last digits of a sum over rows may wobble
+    # the last digits of a sum over rows may vary
     assert np.all(np.diff(solution.history) <= 1e-12)
     assert solution.history[-1] < solution.history[0]
 

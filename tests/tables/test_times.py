@@ -1,4 +1,4 @@
-"""Times as days and back: to the same bit within the calendar, to its ends beyond."""
+"""Times as days and back: the same to the bit within the calendar, cut to its ends beyond."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ ZONES = ("UTC", "Europe/Paris", "America/New_York", "Pacific/Kiritimati", "+05:3
 
 
 def ends(unit):
-    """First and last count of a unit in years 1 to 9999, or in 64 bits."""
+    """Return the first and last count of a unit in years 1 to 9999, or in 64 bits."""
     first, last = FIRST_DAY * PER_DAY[unit], END_DAY * PER_DAY[unit] - 1
     return (-(2**63) + 1, 2**63 - 1) if unit == "ns" else (first, last)
 
 
 @st.composite
 def counts(draw):
-    """A unit and counts of it, at the ends, around 1970, of our time, and anywhere."""
+    """Draw a unit and counts of it: at the ends, around 1970, in our time, and anywhere."""
     unit = draw(st.sampled_from(sorted(PER_DAY)))
     first, last = ends(unit)
     ours = 20_000 * PER_DAY[unit]
@@ -95,7 +95,7 @@ def test_days_that_came_from_beyond_the_calendar_are_written_there():
     days = days_of_times(far)
     np.testing.assert_array_equal(times_of_days(days, "s", seen=(days.min(), days.max())), far)
     assert times_of_days(days, "s").astype("M8[Y]").astype(int).tolist() == [9999 - 1970, 1 - 1970, 2024 - 1970]
-    # and never beyond what 64 bits hold
+    # and never outside 64 bits
     assert times_of_days(np.array([1e300]), "us", seen=(0.0, 1e300)).astype(np.int64) == 2**63 - 1
 
 

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from jointwise.exceptions import FileFormatError, InputError, UnknownNameError
 from jointwise.marginals import Profile
 from jointwise.tables import decode, encode
+from jointwise.tables.dtypes import DTYPES, is_missing, is_temporal
 from jointwise.tables.times import time_zone
-from jointwise.tables.variables import CONTAINERS, DTYPES, Kind, Schema, Variable, is_missing, is_temporal
+from jointwise.tables.variables import CONTAINERS, Kind, Schema, Variable
 
 SIZE = Variable("size", "categorical", categories=("S", "M", "L"), ordered=True, dtype="string")
 FLAG = Variable("flag", "categorical", categories=(False, True), dtype="bool")
@@ -185,10 +186,10 @@ LOGICAL = [
 @pytest.mark.parametrize("dtype", LOGICAL)
 @pytest.mark.parametrize("kind", Kind)
 def test_what_a_schema_accepts_can_be_written(kind, dtype, container):
-    """Every kind, type, categories and container: refused, or written as a frame with and without gaps."""
+    """Any kind, type, categories and container are refused, or written as a frame with and without missing values."""
     for categories in LABELS if kind is Kind.CATEGORICAL else [None]:
         if container == "pandas" and categories == ("\ud800", "b"):
-            continue  # whether pandas takes half a surrogate depends on how it holds text
+            continue  # whether pandas accepts half a surrogate depends on its text type
         try:
             variable = Variable("v", kind, categories=categories, dtype=dtype)
             schema = Schema((variable, Variable("w", "continuous")), container)
@@ -198,7 +199,7 @@ def test_what_a_schema_accepts_can_be_written(kind, dtype, container):
         for first in ([0.0, 0.0], [0.0, np.nan]):
             rows = np.array([first, [0.0, 1.0]]).T
             frame = decode(rows, schema)
-            if container not in {"numpy", "dict"}:  # which hold no time zones
+            if container not in {"numpy", "dict"}:  # these have no time zones
                 np.testing.assert_array_equal(encode(frame, schema), rows)
 
 
@@ -306,8 +307,8 @@ def frames():
 
 @pytest.mark.parametrize("kind", [None, *Kind, "ordinal"])
 @pytest.mark.parametrize(("container", "frame"), list(frames()), ids=[name for name, _ in frames()])
-def test_whatever_a_table_gives_is_accepted_and_written(container, frame, kind):
-    """A column of any type, of any kind it can be: the variable is made, and its rows come back."""
+def test_every_variable_of_a_table_is_accepted_and_written(container, frame, kind):
+    """A column of any type gives a variable of any kind it can be, and its rows are decoded as they were."""
     accepted = 0
     for name in frame.column_names if container == "pyarrow" else list(getattr(frame, "columns", frame)):
         part = {name: frame[name]} if container == "dict" else FRAMES[container]({name: frame[name]})

@@ -16,10 +16,11 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
-from jointwise.joint import JointDensity, moments
+from jointwise.joint import JointDensity
 from jointwise.joint.crosstab import crosstab, has_density, point_masses
 from jointwise.joint.events import Interval, Point, Region, Values
-from jointwise.tables.variables import Kind, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Variable
 
 # Intervals that a numeric variable is shown in, and the share of its mass beyond the first and the last edge.
 INTERVALS, TAIL = 10, 0.005
@@ -188,7 +189,7 @@ def _spikes(density: JointDensity, n: int, share: float = 0.0) -> FloatArray:
 
 def _quantiles(density: JointDensity, name: str, levels: tuple[float, float]) -> tuple[float, float]:
     """Two quantiles as numbers, also for dates."""
-    low, high = moments.quantiles(density.mixture, density.schema.index(name), np.array(levels))
+    low, high = density.mixture.margin(density.schema.index(name)).quantiles(np.array(levels))
     return float(low), float(high)
 
 

@@ -19,7 +19,8 @@ import numpy as np
 from jointwise._checks import shown
 from jointwise._typing import AnyArray
 from jointwise.exceptions import InputError
-from jointwise.tables.variables import Variable, as_text, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Variable, as_text
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 # A column of text gets a note if at least this share of its cells are numbers.

@@ -17,7 +17,8 @@ import numpy as np
 from jointwise._files import is_stream, replacing, target
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError, MissingDependencyError
-from jointwise.tables.variables import Kind, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Variable
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "arrow")
 # Significant digits of a guess.

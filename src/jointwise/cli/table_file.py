@@ -10,7 +10,8 @@ from typing import Any
 from jointwise._checks import listed
 from jointwise.cli.cells import CellCounts
 from jointwise.exceptions import InputError
-from jointwise.tables.variables import duplicates, is_missing
+from jointwise.tables.dtypes import is_missing
+from jointwise.tables.variables import duplicates
 
 # Cells held at once as Python objects: a few hundred megabytes at most.
 BLOCK_CELLS = 1_000_000

@@ -1,9 +1,9 @@
 """Engines: the passes over coded rows, arrays in and out.
 
-`subset_counts` counts any subsets of columns, such as triples, and `pair_counts` all pairs; both are one code in plain
-numpy, quick enough for small tables; large ones are coded, and their pairs counted, by `compiled_tables`. The
-posterior-count pass of EM comes twice: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is
-for large tables, and `posterior_engine` picks one. `cuda` has both passes for a card.
+`subset_counts` counts any subsets of columns, such as triples, and `pair_counts` counts all pairs. Small tables are
+counted in plain numpy; `compiled_tables` codes large ones and counts their pairs. The posterior-count pass of EM has
+two versions for the processor: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is for large
+tables, and `posterior_engine` picks one. `cuda` has both passes for a graphics card.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines import reference
-from jointwise.engines.base import PosteriorCounts, PosteriorEngine
+from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
 from jointwise.engines.reference import ReferenceEngine, Subset, subset_counts
 
 __all__ = [
@@ -21,23 +21,24 @@ __all__ = [
     "PosteriorEngine",
     "ReferenceEngine",
     "Subset",
+    "bin_starts",
     "pair_counts",
     "posterior_engine",
     "subset_counts",
 ]
 
-# Cells of a table from which on compiled passes pay for loading the compiler (about a second once it has been used).
+# From this many cells on, compiled passes repay loading the compiler (about a second once its results are cached).
 COMPILED_CELLS = 50_000
-# The same for coding and counting, which take one pass and not hundreds.
+# The same for coding and counting, which take one pass rather than hundreds.
 COMPILED_TABLE_CELLS = 500_000
 
 
 def pair_counts(
     codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
 ) -> AnyArray:
-    """Counts of all pairs of columns as `reference.pair_counts` tells them; compiled for large tables, or on the card.
+    """Count all pairs of columns as `reference.pair_counts` does; with compiled code for large tables, or on the card.
 
-    Sums of weights depend on the order in which they are added, so that they are left to one code.
+    Weighted counts depend on the order of additions, so on the processor the reference code alone adds them.
     """
     if device == "cuda":
         from jointwise.engines import cuda
@@ -57,13 +58,13 @@ def posterior_engine(
     device: str = "cpu",
     n_threads: int | None = None,
 ) -> PosteriorEngine:
-    """Rows ready for posterior counts: on the card if asked for, compiled for large tables, plain for small ones."""
+    """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones."""
     if device == "cuda":
         from jointwise.engines.cuda import CudaEngine  # loads PyTorch
 
         return CudaEngine(codes, n_bins, weights)
     if codes.size < COMPILED_CELLS:
         return ReferenceEngine(codes, n_bins, weights)
-    from jointwise.engines.compiled import CompiledEngine  # loads numba, which small fits need not wait for
+    from jointwise.engines.compiled import CompiledEngine  # loads numba, which small fits do not need
 
     return CompiledEngine(codes, n_bins, weights, n_threads)

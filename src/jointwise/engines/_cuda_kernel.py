@@ -1,4 +1,4 @@
-"""The fused kernels of `jointwise.engines.cuda`, in triton; imported only where there is a card."""
+"""The fused kernels of `jointwise.engines.cuda`, in triton; imported only on a machine with a card."""
 
 # mypy: ignore-errors
 
@@ -11,7 +11,7 @@ def posterior_kernel(
     codes, n, first, last, n_columns, starts, log_tables, log_mixing, weights, sums, row_sums, n_tables, n_padded,
     WIDTH: tl.constexpr, ROWS: tl.constexpr, WEIGHTED: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Posteriors of ROWS rows from `first` on, added to one of `n_tables` tables of counts.
+    """Add the posteriors of ROWS rows from `first` on to one of `n_tables` tables of counts.
 
     codes (columns, n), log_tables (n_padded, WIDTH), sums (n_tables, n_padded, WIDTH), row_sums (programs, WIDTH + 1).
     """
@@ -49,9 +49,9 @@ def pair_kernel(
     codes, n, plan, weights, sums, n_tables, n_cells,
     ROWS: tl.constexpr, WEIGHTED: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """Pairs of codes of ROWS rows, for one pair of columns, added to one of `n_tables` sets of tables.
+    """Add the codes of ROWS rows, for one pair of columns, to one of `n_tables` sets of tables.
 
-    codes (columns, n), plan (pairs, 4): first column, second column, place of its table, width of its table;
+    codes (columns, n), plan (pairs, 4): first column, second column, start of the pair's table, width of that table;
     sums (n_tables, n_cells).
     """
     program = tl.program_id(0)

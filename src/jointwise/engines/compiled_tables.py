@@ -1,7 +1,7 @@
 """Coding and counting of large tables, compiled by numba: one pass over a column or a block, without temporary arrays.
 
-Results are those of `Axis.index` and of `pair_counts` in numpy, bit for bit. Every function runs in one thread and lets
-others run beside it.
+Results equal those of `Axis.index` and `reference.pair_counts`, bit for bit. Every function runs in one thread and
+releases the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.engines.base import bin_starts
+from jointwise.engines.base import padded_bins
 from jointwise.engines.reference import mirror
 
-# Cells of the grid laid over the edges of an axis: so many that most hold one edge or none.
+# Cells of the grid laid over the edges of an axis: enough that most cells hold at most one edge.
 GRID = 2048
-# Rows counted at a time: their codes stay in the cache while all pairs of columns go through them.
+# Rows counted at a time: their codes stay in the cache while all pairs of columns are counted.
 CACHED_ROWS = 65_536
 
 _values = numba.types.Array(numba.float64, 1, "C", readonly=True)
@@ -27,8 +27,8 @@ _places = numba.types.Array(numba.int64, 1, "C", readonly=True)
 def interval_codes(values: FloatArray, edges: FloatArray, spikes: FloatArray, missing: int, codes: CodeArray) -> None:
     """Write the interval (e_i, e_i+1] of each value, or its spike, into a column of codes.
 
-    A grid over the edges tells how many lie in cells before the value's own; the few in that cell are searched. The
-    cell of a value rises with the value, so rounding does no harm.
+    A grid over the edges gives the number of edges in the cells before the value's own; the few edges in its own cell
+    are searched. Values and edges are rounded to cells alike and in order, so rounding does no harm.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def interval_codes(values: FloatArray, edges: FloatArray, spikes: FloatArray, mi
 
 
 def _grid(edges: FloatArray) -> tuple[AnyArray, float]:
-    """Number of edges in cells before each, shape (GRID + 1,), and cells per unit; 0 where all is one cell."""
+    """Return the number of edges before each cell, shape (GRID + 1,), and cells per unit (0: a single cell)."""
     with np.errstate(all="ignore"):
         scale = float(np.float64(GRID - 1) / (edges[-1] - edges[0])) if len(edges) > 1 else 0.0
     scale = scale if np.isfinite(scale) else 0.0
@@ -123,7 +123,7 @@ _label_codes = numba.njit(
 
 
 def pair_counts(codes: CodeArray, n_bins: Sequence[int]) -> AnyArray:
-    """Return how often the codes of every pair of columns occur together; see `reference.pair_counts`.
+    """Count how often the codes of every pair of columns occur together; see `reference.pair_counts`.
 
     Parameters
     ----------
@@ -134,18 +134,17 @@ def pair_counts(codes: CodeArray, n_bins: Sequence[int]) -> AnyArray:
     -------
     counts : array of int64, shape (I, I), I the sum of `n_bins`
     """
-    starts = bin_starts([bins + 1 for bins in n_bins])  # one more bin per column, for "missing"
+    starts, present = padded_bins(n_bins)
     padded = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
     for start in range(0, len(codes), CACHED_ROWS):
         _add_pairs(padded, np.ascontiguousarray(codes[start : start + CACHED_ROWS].T), starts[:-1].astype(np.uint64))
-    present = np.delete(np.arange(starts[-1]), starts[1:] - 1)
     counts: AnyArray = padded[np.ix_(present, present)]
     mirror(counts)
     return counts
 
 
 def _add_pairs_of(counts: AnyArray, columns: AnyArray, starts: AnyArray) -> None:
-    """Add pairs of codes to counts above the diagonal and on it; columns (N, n)."""
+    """Add pairs of codes to the counts on and above the diagonal; columns (N, n)."""
     n_columns, n = columns.shape
     for j in range(n_columns):
         first = columns[j]

@@ -1,16 +1,16 @@
-r"""The passes over rows on an NVIDIA card: one fused kernel each, a row's posteriors in registers.
+r"""The passes over rows on an NVIDIA card: one fused kernel each, with the posteriors of a row in registers.
 
 A block of rows sums the logarithms of its bins' factors component by component, turns them into posteriors, and adds
-these to the counts of the same bins, all without writing a posterior to memory:
+these to the counts of the same bins, without writing a posterior to memory:
 
 .. math:: \log P(r \mid x) = \log \lambda_r + \sum_n \log T_n[x_n, r] + \text{const}, \qquad
           S_n[x_n, r] \leftarrow S_n[x_n, r] + w\,P(r \mid x).
 
-Pair counts are a kernel of the same make: a block of rows adds ones to the table of one pair of columns.
+Pair counts work alike: a block of rows adds ones to the table of one pair of columns.
 
-Logarithms are summed in float32. Counts are added in float32 to many tables side by side, none of which sees more than
-a million rows before it is added up in float64: a sum of so many terms keeps five digits. Row sums of the
-log-likelihood are taken block by block and added up in float64.
+Logarithms are summed in float32. Counts are added in float32 to many tables side by side. No table takes more than a
+million rows before it is added up in float64, so its sums keep five digits. The log-likelihood is summed block by block
+and added up in float64.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
+from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts, padded_bins
 from jointwise.exceptions import DeviceError, MissingDependencyError
 
-# Rows of one block, and the most that one table of counts takes up before it is added up in float64.
+# Rows of one block, and the most rows that one table of counts takes before it is added up in float64.
 BLOCK_ROWS, ROWS_PER_TABLE = 64, 1_000_000
-# Tables of counts side by side may take so much of the card's 50 MB cache.
+# Bytes of the tables of counts that lie side by side: about half of the card's 50 MB cache.
 TABLE_BYTES = 24_000_000
-# Codes stay on the card while they take no more than this share of its free memory; else each pass sends them anew.
+# Codes stay on the card if they take no more than this share of its free memory; else each pass sends them again.
 RESIDENT_SHARE = 0.8
 STREAM_ROWS = 1 << 25
 # Rows of one block of pair counts.
@@ -38,7 +38,7 @@ PAIR_ROWS = 1024
 
 
 def check_cuda() -> None:
-    """Refuse, in a sentence, where there is no card or no package to drive it."""
+    """Raise unless there is an NVIDIA card and the packages that drive it."""
     missing = [name for name in ("torch", "triton") if find_spec(name) is None]
     if missing:
         raise MissingDependencyError(
@@ -47,11 +47,11 @@ def check_cuda() -> None:
     import torch
 
     if not torch.cuda.is_available():
-        raise DeviceError('device="cuda" was asked for, but PyTorch finds no NVIDIA card here; use device="cpu".')
+        raise DeviceError('device="cuda" needs an NVIDIA card, but PyTorch finds none here; use device="cpu".')
 
 
 class CudaEngine(PosteriorEngine):
-    """Rows as they are coded, on the card or sent there block by block; see the module.
+    """Posterior counts on the card, with the codes kept there or sent block by block; see the module.
 
     Parameters
     ----------
@@ -65,9 +65,7 @@ class CudaEngine(PosteriorEngine):
         check_cuda()
         import torch
 
-        # one more bin per column, for "missing"
-        starts = bin_starts([bins + 1 for bins in n_bins])
-        self._present = np.delete(np.arange(starts[-1]), starts[1:] - 1)
+        starts, self._present = padded_bins(n_bins)
         self._n_padded = int(starts[-1])
         self._starts = torch.as_tensor(starts[:-1], dtype=torch.int32, device="cuda")
         self._blocks = _Blocks(codes, weights)
@@ -76,13 +74,13 @@ class CudaEngine(PosteriorEngine):
         """One pass over the rows; see `PosteriorEngine`."""
         import torch
 
-        rank = len(mixing)
-        width = max(16, 1 << (rank - 1).bit_length())
+        n_components = len(mixing)
+        width = max(16, 1 << (n_components - 1).bit_length())
         logs = np.zeros((self._n_padded, width), dtype=np.float32)
-        with np.errstate(divide="ignore"):  # a component of weight zero has no part in anything
-            logs[self._present, :rank] = np.log(tables)
+        with np.errstate(divide="ignore"):  # a component of weight zero has posterior zero
+            logs[self._present, :n_components] = np.log(tables)
             log_mixing = np.full(width, -np.inf, dtype=np.float32)
-            log_mixing[:rank] = np.log(mixing)
+            log_mixing[:n_components] = np.log(mixing)
         log_tables, log_weights = torch.as_tensor(logs, device="cuda"), torch.as_tensor(log_mixing, device="cuda")
         counts = torch.zeros((self._n_padded, width), dtype=torch.float64, device="cuda")
         totals = torch.zeros(width, dtype=torch.float64, device="cuda")
@@ -93,15 +91,17 @@ class CudaEngine(PosteriorEngine):
             totals += some[1]
             log_likelihood += some[2]
         return PosteriorCounts(
-            counts.cpu().numpy()[self._present, :rank], totals.cpu().numpy()[:rank], float(log_likelihood)
+            counts.cpu().numpy()[self._present, :n_components],
+            totals.cpu().numpy()[:n_components],
+            float(log_likelihood),
         )
 
 
 class _Blocks:
-    """Blocks of codes on the card with the weights of their rows, one after the other, as often as wanted.
+    """Blocks of codes on the card with the weights of their rows; each iteration gives all of them.
 
-    They stay on the card if they fit. If not, every pass sends them there one by one from where they are, which may be
-    a memory-mapped file, so that neither machine nor card ever holds more than a few.
+    They stay on the card if they fit. If not, every pass sends them there one by one, perhaps from a memory-mapped
+    file, so neither machine nor card ever holds more than a few.
     """
 
     def __init__(self, codes: CodeArray | list[Any], weights: FloatArray | None) -> None:
@@ -138,13 +138,13 @@ class _Sent:
             part = np.ascontiguousarray(self._codes[start : start + STREAM_ROWS])
             if not part.flags.writeable:  # PyTorch warns of memory that it must not write
                 part = part.copy()
-            # the card has no arithmetic on uint16, but the same bits
+            # PyTorch lacks arithmetic on uint16; int16 carries the same bits
             sent = torch.from_numpy(part.view(np.int16) if part.dtype == np.uint16 else part).cuda()
             yield sent.t().contiguous()  # a column's codes side by side, for neighbouring threads
 
 
 def fits_on_card(n_bytes: int) -> bool:
-    """Whether so many bytes of codes can stay on the card and leave it room to work."""
+    """Return whether this many bytes of codes can stay on the card and leave it room to work."""
     import torch
 
     free, _ = torch.cuda.mem_get_info()
@@ -152,7 +152,7 @@ def fits_on_card(n_bytes: int) -> bool:
 
 
 def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """Counts (bins, F), totals (F,) and log-likelihood of one block of codes, in float64."""
+    """Return counts (bins, F), totals (F,) and log-likelihood of one block of codes, in float64."""
     import torch
     import triton
 
@@ -185,13 +185,13 @@ def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: 
 def pair_counts(codes: CodeArray | list[Any], n_bins: Sequence[int], weights: FloatArray | None = None) -> AnyArray:
     """Count on the card how often the codes of every pair of columns occur together.
 
-    Counts are added in int64, or in float64 with weights, so the former are exact. See `engines.pair_counts` for the
-    arguments; codes may also be a list of tensors of shape (N, rows) on the card.
+    Counts are exact int64, or float64 sums with weights. See `engines.pair_counts` for the arguments; codes may also
+    be a list of tensors of shape (N, rows) on the card.
     """
     check_cuda()
     import torch
 
-    # one more bin per column, for "missing"
+    # each column has one more bin, for "missing"; it is cut off at the end
     heights = np.asarray(n_bins) + 1
     pairs = np.array(list(combinations_with_replacement(range(len(n_bins)), 2)))
     places = np.concatenate([[0], np.cumsum(heights[pairs[:, 0]] * heights[pairs[:, 1]])])
@@ -202,7 +202,7 @@ def pair_counts(codes: CodeArray | list[Any], n_bins: Sequence[int], weights: Fl
     for block, own in _Blocks(codes, weights):
         _count_pairs(block, plan, own, flat)
     tables = flat.cpu().numpy()
-    starts = bin_starts(list(n_bins))
+    starts = bin_starts(n_bins)
     counts = np.zeros((starts[-1], starts[-1]), dtype=tables.dtype)
     for (j, k), begin, end in zip(pairs, places[:-1], places[1:], strict=True):
         table = tables[begin:end].reshape(heights[j], heights[k])[:-1, :-1]
@@ -212,14 +212,14 @@ def pair_counts(codes: CodeArray | list[Any], n_bins: Sequence[int], weights: Fl
 
 
 def _count_pairs(block: Any, plan: Any, weights: Any, flat: Any) -> None:
-    """Add the pairs of one block of codes to the tables, which lie one after the other in `flat`."""
+    """Add the pairs of one block of codes to the tables, which are laid end to end in `flat`."""
     import torch
     import triton
 
     from jointwise.engines._cuda_kernel import pair_kernel
 
     n = block.shape[1]
-    # side by side, lest all threads wait for the cells of a column with two categories
+    # several sets of tables, or all threads would wait for the few cells of a column with two categories
     n_tables = max(1, min(TABLE_BYTES // flat.nbytes, 64))
     sums = torch.zeros((n_tables, len(flat)), dtype=flat.dtype, device="cuda")
     if n:

@@ -13,8 +13,8 @@ from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
 
 Subset = tuple[int, ...]
-# Rows are taken in blocks that stay in the cache. A block must also be long beside the largest table, or
-# clearing and adding tables would cost more than counting.
+# Rows are taken in blocks that stay in the cache. A block must also be long compared with the largest table, or
+# clearing and adding tables costs more than counting.
 SHORTEST_BLOCK, LONGEST_BLOCK = 2**14, 2**20
 
 
@@ -33,7 +33,7 @@ def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | N
     n_bins : sequence of N ints
         Number of bins I_n of each column.
     weights : array of shape (n,), optional
-        Weights of the rows; one each where left out.
+        Weights of the rows; one each by default.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | N
            [0, 0, 0, 0],
            [1, 1, 0, 2]])
     """
-    starts = np.concatenate([[0], np.cumsum(n_bins, dtype=np.intp)])
+    starts = bin_starts(n_bins)
     counts = np.zeros((starts[-1], starts[-1]), dtype=np.int64 if weights is None else np.float64)
     blocks = [slice(a, b) for a, b in pairwise(starts.tolist())]
     tables: dict[Subset, AnyArray] = {(n,): np.einsum("ii->i", counts[b, b]) for n, b in enumerate(blocks)}
@@ -62,7 +62,7 @@ def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | N
 def subset_counts(
     codes: CodeArray, n_bins: Sequence[int], subsets: Iterable[Subset], weights: FloatArray | None = None
 ) -> dict[Subset, AnyArray]:
-    r"""Count how often the codes of each of some subsets of columns occur together.
+    r"""Count how often the codes of each given subset of columns occur together.
 
     .. math:: C_S[a, b, \dots] = \sum_i w_i \, [x_{ij} = a] \, [x_{ik} = b] \cdots, \qquad S = (j, k, \dots).
 
@@ -75,12 +75,12 @@ def subset_counts(
     subsets : iterable of tuples of ints
         Columns of each table, such as (0, 3, 4) for a triple.
     weights : array of shape (n,), optional
-        Weights of the rows; one each where left out.
+        Weights of the rows; one each by default.
 
     Returns
     -------
     counts : dict from each subset to an array of shape (I_j, I_k, ...)
-        Over the rows in which none of the subset's columns is missing. int64, or float64 with weights.
+        Counts over the rows in which none of the subset's columns is missing. int64, or float64 with weights.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def _add_block(
     columns = np.ascontiguousarray(codes.T)
     buffer = np.empty(len(codes), dtype=np.intp)
     for subset in tables:
-        # Bins and "missing" of all columns as one number; what is missing in one of them is then cut off.
+        # the bins of all columns, with one more for "missing", as one number; "missing" is cut off afterwards
         cell: AnyArray = columns[subset[0]]
         widths = [n_bins[n] + 1 for n in subset]
         for n, width in zip(subset[1:], widths[1:], strict=True):
@@ -125,7 +125,7 @@ def _add_block(
 
 
 def mirror(counts: AnyArray) -> None:
-    """Copy what is above the diagonal below it."""
+    """Copy the part above the diagonal below it."""
     for row in range(1, len(counts)):
         counts[row, :row] = counts[:row, row]
 
@@ -155,7 +155,7 @@ class ReferenceEngine(PosteriorEngine):
 
     def __init__(self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> None:
         present = codes < np.asarray(n_bins)
-        starts = bin_starts(list(n_bins))
+        starts = bin_starts(n_bins)
         indices = (codes + starts[:-1])[present]
         rows = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         self._one_hot = csr_array((np.ones(len(indices)), indices, rows), shape=(len(codes), int(starts[-1])))
@@ -164,7 +164,7 @@ class ReferenceEngine(PosteriorEngine):
 
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
-        with np.errstate(divide="ignore"):  # a component of weight zero has no part in anything
+        with np.errstate(divide="ignore"):  # a component of weight zero has posterior zero
             joint = self._one_hot @ np.log(tables) + np.log(mixing)
         largest = joint.max(axis=1, keepdims=True)
         posterior = np.exp(joint - largest)

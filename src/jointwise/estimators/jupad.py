@@ -23,7 +23,8 @@ from jointwise.exceptions import InputError, MisfitWarning, StorageError
 from jointwise.fitting import Fit, Options, fit, fit_pairs
 from jointwise.fitting.checkpoint import check_checkpoint
 from jointwise.marginals import PairwiseMarginals, Profile
-from jointwise.rows import CodedRows, Rows
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
 from jointwise.rows.sources import LocalSource, Source, find_source
 from jointwise.tables import encode
 

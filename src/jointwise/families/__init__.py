@@ -76,16 +76,15 @@ FAMILIES: dict[str, type[Family]] = {
 }
 
 
-# Families within families that a plain form may have. Three is the most that there is a use for: a lattice of a
-# truncated family.
+# Deepest nesting that a plain form may have; a lattice of a truncated family, three levels, is the deepest in use.
 DEEPEST = 8
 
 
 def family_from_dict(data: Mapping[str, Any]) -> Family:
-    """Build a family from the form :meth:`Family.to_dict` gives, with every parameter checked.
+    """Return the family that :meth:`Family.to_dict` wrote, with every parameter checked.
 
-    Raises InputError for what is no such form, UnknownNameError for a name that no family has, and
-    ImpossibleEventError for a truncation that leaves nothing.
+    Raises InputError for anything else, UnknownNameError for a name that no family has, and ImpossibleEventError for a
+    truncation that leaves no mass.
 
     >>> family_from_dict({"family": "laplace", "loc": [0.0, 1.0], "scale": 2.0})
     Laplace(loc=array([0., 1.]), scale=array([2., 2.]))
@@ -100,7 +99,7 @@ def _family(data: Any, depth: int) -> Family:
         raise InputError(f"A family must be given as a mapping with the key 'family', got {shown(data)}.")
     name = data.get("family")
     if not isinstance(name, str) or name not in FAMILIES:
-        raise UnknownNameError(f"There is no family {shown(name)}; there are: {', '.join(FAMILIES)}.")
+        raise UnknownNameError(f"Unknown family {shown(name)}. Known: {', '.join(FAMILIES)}.")
     family = FAMILIES[name]
     parameters = {key: value for key, value in data.items() if key != "family"}
     known = family.parameter_names()

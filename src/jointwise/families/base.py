@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 # Below this ratio of an interval's mass to the smaller tail it is taken from, a difference of cdf values has
 # lost half its digits, while the density is constant over the interval to the same accuracy.
 _NARROW = 1e-8
-# A draw beyond the largest number is taken to be it.
-_LARGEST = np.finfo(float).max
+LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+SMALLEST, LARGEST = np.finfo(float).tiny, np.finfo(float).max
 
 
 class Family(ABC):
@@ -42,7 +43,7 @@ class Family(ABC):
 
         def __init__(self, *args: Any, **parameters: Any) -> None: ...
 
-    # ---- what a final class owes -------------------------------------------------------------------------
+    # ---- what a final class provides ---------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -51,7 +52,7 @@ class Family(ABC):
 
     @abstractmethod
     def take(self, index: ArrayLike) -> Family:
-        """Return the family of some of the atoms, named by an integer array or a boolean mask of length L."""
+        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
 
     @abstractmethod
     def support(self) -> tuple[FloatArray, FloatArray]:
@@ -107,7 +108,7 @@ class Family(ABC):
 
     def pdf(self, x: ArrayLike) -> FloatArray:
         """Density at ``x`` (or probability of ``x``, if discrete) under each atom; shape (*x.shape, L)."""
-        with np.errstate(over="ignore", under="ignore"):  # both ends are what exp should give
+        with np.errstate(over="ignore", under="ignore"):  # infinity and zero are the right limits
             return np.exp(self.logpdf(x))
 
     def cdf(self, x: ArrayLike) -> FloatArray:
@@ -132,11 +133,11 @@ class Family(ABC):
             return self._isf(_probabilities(q))
 
     def mass(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
-        """P(low < X <= high) under each atom; the shape of ``low`` and ``high`` together, then L.
+        """P(low < X <= high) under each atom; shape (*broadcast of ``low`` and ``high``, L).
 
-        Differences are taken in the tail where both terms are small, so both tails have relative accuracy.
-        An interval so narrow that digits cancel has its width times the density in its middle (relative error
-        below about 1e-7). An empty interval has mass zero.
+        Differences are taken in the tail where both terms are small, so both tails have relative accuracy. Where an
+        interval is so narrow that digits cancel, the mass is its width times the density in its middle (relative
+        error below about 1e-7). An empty interval has mass zero.
         """
         low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
         with np.errstate(all="ignore"):  # inf - inf at an end of the line is replaced or unused
@@ -145,14 +146,14 @@ class Family(ABC):
     # ---- draws and summaries -----------------------------------------------------------------------------
 
     def sample(self, atoms: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Draw once from each of the named ``atoms``, an integer array of shape (n,); shape (n,)."""
+        """Draw once from each of the given ``atoms``, an integer array of shape (n,); shape (n,)."""
         atoms = np.asarray(atoms, dtype=np.int64)
         if atoms.ndim != 1 or (atoms.size and not (atoms.min() >= 0 and atoms.max() < self.n_atoms)):
             raise InputError(f"atoms must be a 1-D array of numbers from 0 to {self.n_atoms - 1}, got {shown(atoms)}.")
         if not atoms.size:
             return np.empty(0)
-        with np.errstate(all="ignore"):  # a draw beyond the largest number is cut to it
-            return np.clip(self._sample(atoms, rng), -_LARGEST, _LARGEST)
+        with np.errstate(all="ignore"):  # a draw beyond the largest number becomes that number, which has a density
+            return np.clip(self._sample(atoms, rng), -LARGEST, LARGEST)
 
     def mean(self) -> FloatArray:
         """Mean of each atom, NaN where it has none; shape (L,)."""
@@ -174,7 +175,7 @@ class Family(ABC):
     def truncate(self, low: float, high: float) -> Family:
         """Return the same atoms, each conditional on low < X <= high.
 
-        Raises ImpossibleEventError where an atom has no mass there.
+        Raises ImpossibleEventError if an atom has no mass there.
         """
         low, high = float(low), float(high)
         impossible = ~(self.mass(low, high) > 0)
@@ -211,7 +212,7 @@ class Family(ABC):
         at_infinity: float,
     ) -> FloatArray:
         """Values of a private method at points of shape (..., 1) or (..., L), with limits at both ends."""
-        # far outside the bulk, overflow to infinity and underflow to zero are the limits sought
+        # far outside the bulk, overflow to infinity and underflow to zero are the right limits
         with np.errstate(all="ignore"):
             out = function(x)
         if not np.isfinite(x).all():

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy import special
 
+from jointwise.families.base import SMALLEST
 from jointwise.families.parametric import ParametricFamily
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray, IntArray
     from jointwise.families.base import Family
 
-_SMALLEST = np.finfo(float).tiny
-
 
 class Bounded(ParametricFamily):
-    """Atoms on [low, high], whose length must be a number too."""
+    """Atoms on [low, high], whose length must be finite too."""
 
     low: FloatArray
     high: FloatArray
@@ -27,7 +26,7 @@ class Bounded(ParametricFamily):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(self.low < self.high, "low", "below high")
-        with np.errstate(over="ignore"):  # that is what is looked for
+        with np.errstate(over="ignore"):  # an infinite width is what is tested
             self._require(np.isfinite(self._width), "high", "less than the largest number above low")
 
     @property
@@ -98,9 +97,9 @@ class Beta(Bounded):
     r"""Beta atoms, :math:`f(x) = u^{a-1}(1 - u)^{b-1} / (w B(a, b))`.
 
     Here :math:`w = high - low` and :math:`u = (x - low)/w`. Support: [low, high]. Mean
-    :math:`low + wa/(a + b)`, variance :math:`w^2ab/((a + b)^2(a + b + 1))`. Where a shape is below one the
-    density grows without bound towards that end; at the end itself it is given the finite value it has at the
-    smallest positive distance, so that sums of densities stay finite.
+    :math:`low + wa/(a + b)`, variance :math:`w^2ab/((a + b)^2(a + b + 1))`. If a shape is below one, the density grows
+    without bound towards that end; at the end itself it takes the finite value at the smallest positive distance, so
+    that sums of densities stay finite.
 
     Parameters
     ----------
@@ -168,7 +167,7 @@ def _beta_quantile(a: FloatArray, b: FloatArray, q: FloatArray) -> FloatArray:
     u: FloatArray = special.betaincinv(a, b, q)
     lost = np.isnan(u) & ~np.isnan(q)
     if lost.any():
-        # SciPy's solver gives up on some q below 1e-20, where I_u grows like u^a: iterate on that
+        # SciPy's solver fails for some q below 1e-20, where I_u grows like u^a: iterate with that
         a, b, q = (np.broadcast_to(v, lost.shape)[lost] for v in (a, b, q))
         log_u = (np.log(q) + np.log(a) + special.betaln(a, b)) / a
         for _ in range(30):
@@ -179,4 +178,4 @@ def _beta_quantile(a: FloatArray, b: FloatArray, q: FloatArray) -> FloatArray:
 
 def _log_power(u: FloatArray, exponent: FloatArray) -> FloatArray:
     """Return log(u^exponent), kept finite at a pole."""
-    return np.asarray(special.xlogy(exponent, np.where(exponent < 0, np.maximum(u, _SMALLEST), u)))
+    return np.asarray(special.xlogy(exponent, np.where(exponent < 0, np.maximum(u, SMALLEST), u)))

@@ -31,16 +31,16 @@ _UNDERFLOW = 1e-290
 class Truncated(Family):
     r"""The atoms of a continuous family, conditional on an interval: :math:`f(x) / P(low < X \le high)`.
 
-    Support: that of the base, cut to [low, high]. Mean and variance by quadrature of the quantile function,
-    infinite or NaN where a tail that the base has no moment for is left.
+    Support: that of the base, cut to [low, high]. Mean and variance come from quadrature of the quantile function. They
+    are infinite or NaN where an infinite tail is left in which the base has no moment.
 
     Parameters
     ----------
     base : Family
-        Continuous atoms, each with mass in the interval (above 1e-300 for full accuracy). Those of another
-        truncated family are taken from its base, conditional on both intervals.
+        Continuous atoms, each with mass in the interval (above 1e-300 for full accuracy). A truncated base is replaced
+        by its own base, conditional on both intervals.
     low, high : float
-        Ends of the interval, infinite ones allowed.
+        Ends of the interval, which may be infinite.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Truncated(Family):
             low, high = float(self.low), float(self.high)
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"The parameters low and high of truncated must be numbers: {cause(error)}.") from error
-        if isinstance(self.base, Truncated):  # conditional on both; nested, each level would double the work
+        if isinstance(self.base, Truncated):  # one level is enough, and each further one would double the work
             low, high = max(low, self.base.low), min(high, self.base.high)
             object.__setattr__(self, "base", self.base.base)
         object.__setattr__(self, "low", low)
@@ -83,7 +83,7 @@ class Truncated(Family):
         return self.base.mass(self.low, self.high)
 
     def take(self, index: ArrayLike) -> Family:
-        """Return the family of some of the atoms, named by an integer array or a boolean mask of length L."""
+        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
         return Truncated(self.base.take(index), self.low, self.high)
 
     def support(self) -> tuple[FloatArray, FloatArray]:
@@ -112,7 +112,7 @@ class Truncated(Family):
         return self._quantile(1 - q, q)
 
     def _quantile(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """Points with mass ``lower`` below and ``upper`` = 1 - ``lower`` above, by way of the nearer tail."""
+        """Return points with mass ``lower`` below and ``upper`` = 1 - ``lower`` above, from the nearer tail."""
         below = self.base.cdf(self.low) + lower * self._total
         above = self.base.sf(self.high) + upper * self._total
         near_low = self.base._ppf(np.clip(below, 0.0, 1.0))
@@ -137,7 +137,7 @@ class Truncated(Family):
         base_mean, base_var = self.base.mean(), self.base.var()
         unbounded = np.isinf(start) | np.isinf(end)
         no_mean, no_var = unbounded & ~np.isfinite(base_mean), unbounded & ~np.isfinite(base_var)
-        # the mean lies where the one infinite tail goes; with two, inf - inf is NaN
+        # the mean is at the end of the one infinite tail; with two, inf - inf is NaN
         tail = np.where(np.isinf(end), np.inf, 0.0) - np.where(np.isinf(start), np.inf, 0.0)
         return np.where(no_mean, tail, mean), np.where(no_mean, np.nan, np.where(no_var, np.inf, var))
 
@@ -159,11 +159,11 @@ class Truncated(Family):
 class Lattice(Family):
     r"""Integer atoms from a continuous family, :math:`P(X = k) = P(k - 1/2 < Y \le k + 1/2)`.
 
-    Support: integers. Mean and variance: those of the base plus a correction summed over 1025 points around
-    the median; beyond them the density is taken as smooth, so a jump of height h at a distance d further than
-    that leaves an error of at most h/12 in the mean and hd/6 in the variance.
+    Support: integers. Mean and variance: those of the base plus a correction summed over 1025 points around the
+    median. Beyond these points the density is taken as smooth, so a jump of height h there, at a distance d, leaves an
+    error of at most h/12 in the mean and hd/6 in the variance.
 
-    Where a cell mass underflows, its logarithm comes from log-linear interpolation of the density: exact for
+    If a cell's mass underflows, its logarithm comes from log-linear interpolation of the density: exact in
     exponential tails, within 0.01 in a Gaussian one, within 0.5 in a cell where the support ends.
 
     Parameters
@@ -196,7 +196,7 @@ class Lattice(Family):
         return self.base.n_atoms
 
     def take(self, index: ArrayLike) -> Family:
-        """Return the family of some of the atoms, named by an integer array or a boolean mask of length L."""
+        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
         return Lattice(self.base.take(index))
 
     def support(self) -> tuple[FloatArray, FloatArray]:
@@ -205,9 +205,9 @@ class Lattice(Family):
         return np.floor(start - 0.5) + 1, np.ceil(end + 0.5) - 1
 
     def logpdf(self, x: ArrayLike) -> FloatArray:
-        """Log-probability of ``x`` under each atom, -inf where it is no integer; shape (*x.shape, L)."""
+        """Log-probability of ``x`` under each atom, -inf if it is not an integer; shape (*x.shape, L)."""
         x = np.asarray(x, dtype=float)
-        distinct, where = np.unique(x, return_inverse=True)  # integers repeat, and a cell is dear
+        distinct, where = np.unique(x, return_inverse=True)  # integers repeat, and a cell is costly
         return super().logpdf(distinct)[where.reshape(x.shape)]
 
     def _logpdf(self, x: FloatArray) -> FloatArray:
@@ -222,7 +222,7 @@ class Lattice(Family):
         """Log-mass of cells by log-linear interpolation of the density over their two halves."""
         start, end = self.base.support()
         low, high = np.maximum(x - 0.5, start), np.minimum(x + 0.5, end)
-        # written so that the width is one where x is too large to hold a half
+        # in this form the width is one if x is too large to hold a half
         width = 1 - np.maximum(start - (x - 0.5), 0.0) - np.maximum((x + 0.5) - end, 0.0)
         left, middle, right = (self.base._logpdf(p) for p in (low, 0.5 * (low + high), high))
         halves = np.logaddexp(_log_mean_of_line(left, middle), _log_mean_of_line(middle, right))
@@ -255,7 +255,7 @@ class Lattice(Family):
     def _moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of each atom.
 
-        Sums over the window alone where it holds all the mass, else the base's moments plus a correction.
+        Sums over the window if it holds all the mass, else the base's moments plus a correction.
         """
         centre = np.round(self.base.ppf(0.5))
         step = np.arange(-_WINDOW, _WINDOW + 1)[:, None]
@@ -264,7 +264,7 @@ class Lattice(Family):
         spread = ((step - first) ** 2 * mass).sum(axis=0)
         left, right = centre - _WINDOW - 0.5, centre + _WINDOW + 0.5
         below, above = self.base._cdf(left), self.base._sf(right)
-        # a tail without moments has none on the integers either, however thin it is
+        # a tail without moments has none on the integers either, even a thin one
         inside = (below + above < 1e-17) & np.isfinite(self.base.mean()) & np.isfinite(self.base.var())
         if inside.all():
             return centre + first, spread
@@ -275,11 +275,11 @@ class Lattice(Family):
     def _corrected(
         self, centre: FloatArray, first: FloatArray, second: FloatArray, below: FloatArray, above: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Moments of the base plus what rounding to integers changes, inside and outside the window.
+        """Return the base's moments plus the change by rounding to integers, inside and outside the window.
 
-        Inside, it is the difference of sums (``first``, ``second``, about ``centre``) and integrals. Outside,
-        a cell around k changes the first moment by -f'(k)/12 and the second by -k f'(k)/6 - f(k)/12; these
-        sum to terms at the window's ends.
+        Inside, the change is the difference of sums (``first``, ``second``, about ``centre``) and integrals. Outside,
+        a cell around k changes the first moment by -f'(k)/12 and the second by -k f'(k)/6 - f(k)/12; these sum to
+        terms at the window's ends.
         """
         reach = _WINDOW + 0.5
         kink = np.clip(self.base.mode(), centre - reach, centre + reach)
@@ -315,10 +315,10 @@ def _refuse_discrete(base: Family, name: str) -> None:
 def _partial_moments(
     family: Family, centre: FloatArray, kink: FloatArray, below: FloatArray, above: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Integrals of (x - centre)^p f(x), p = 1, 2, leaving out mass ``below`` (left) and ``above`` (right).
+    """Return the integrals of (x - centre)^p f(x), p = 1, 2, without mass ``below`` (left) and ``above`` (right).
 
-    The quantile function is integrated over probabilities, which needs no idea of the scale. Each side of
-    ``kink`` is taken by itself; u = u_kink * exp(-t) stretches the tail.
+    The quantile function is integrated over probabilities, so the scale need not be known. The two sides of ``kink``
+    are integrated apart; u = u_kink * exp(-t) stretches the tail.
     """
 
     def one_side(
@@ -346,7 +346,7 @@ def _best(family: Family, candidates: FloatArray) -> FloatArray:
 
 
 def _log_mean_of_line(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Logarithm of the mean of a density over an interval on which its logarithm is a straight line."""
+    """Return the log of a density's mean over an interval on which its logarithm is a straight line."""
     top, fall = np.maximum(left, right), np.abs(left - right)
     mean: FloatArray = top + np.where(fall > 0, np.log(-np.expm1(-fall) / fall), 0.0)
     flat: BoolArray = np.isneginf(top) | np.isinf(fall)

@@ -1,4 +1,4 @@
-"""Families that sit on one point: a number, or a category."""
+"""Families with all mass on one point: a number or a category."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OnePoint(ParametricFamily):
     def _mode(self) -> FloatArray:
         return self._point.copy()
 
-    def _truncate(self, low: float, high: float) -> Family:  # noqa: ARG002  # the point is known to lie inside
+    def _truncate(self, low: float, high: float) -> Family:  # noqa: ARG002  # the point lies inside
         return self
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from scipy import special
 
+from jointwise.families.base import LOG_SQRT_2PI
 from jointwise.families.parametric import ParametricFamily
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray, IntArray
-
-_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class LocationScale(ParametricFamily):
@@ -46,7 +45,7 @@ class LocationScale(ParametricFamily):
     def _standard_var(self) -> FloatArray: ...
 
     def at(self, loc: FloatArray, scale: FloatArray) -> Self:
-        """Return the same atoms at other places."""
+        """Return the same atoms with other locations and scales."""
         others = {name: getattr(self, name) for name in self.parameter_names()}
         return type(self)(**others | {"loc": loc, "scale": scale})
 
@@ -108,7 +107,7 @@ class Gaussian(LocationScale):
     scale: FloatArray
 
     def _standard_logpdf(self, z: FloatArray) -> FloatArray:
-        return -0.5 * z * z - _LOG_SQRT_2PI
+        return -0.5 * z * z - LOG_SQRT_2PI
 
     def _standard_cdf(self, z: FloatArray) -> FloatArray:
         return np.asarray(special.ndtr(z))
@@ -174,7 +173,7 @@ class Cauchy(LocationScale):
     loc : float or array of shape (L,)
         Location :math:`x_0`, the median.
     scale : float or array of shape (L,)
-        Scale :math:`\gamma > 0`, half the distance of the quartiles.
+        Scale :math:`\gamma > 0`, half the distance between the quartiles.
 
     Examples
     --------
@@ -219,7 +218,7 @@ class StudentT(LocationScale):
     Parameters
     ----------
     df : float or array of shape (L,)
-        Degrees of freedom :math:`\nu`, from 0.1 (below, most draws would be beyond the largest number) to 1e12.
+        Degrees of freedom :math:`\nu`, from 0.1 (below that, most draws overflow) to 1e12.
     loc, scale : float or array of shape (L,)
         Location :math:`\mu` and scale :math:`\sigma > 0`.
 

@@ -24,7 +24,7 @@ class ParametricFamily(Family):
     _positive: ClassVar[tuple[str, ...]] = ()
     """Parameters that must be above zero."""
     _bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
-    """Smallest and largest values of parameters beyond which float64 cannot follow the formulas."""
+    """Smallest and largest values of parameters; beyond them the formulas fail in float64."""
 
     def __post_init__(self) -> None:
         names = self.parameter_names()
@@ -59,7 +59,7 @@ class ParametricFamily(Family):
         return int(getattr(self, self.parameter_names()[0]).size)
 
     def take(self, index: ArrayLike) -> Family:
-        """Return the family of some of the atoms, named by an integer array or a boolean mask of length L."""
+        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
         index = np.asarray(index)
         return type(self)(**{name: getattr(self, name)[index] for name in self.parameter_names()})
 

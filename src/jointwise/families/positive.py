@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -10,14 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy import special
 
+from jointwise.families.base import LARGEST, LOG_SQRT_2PI, SMALLEST
 from jointwise.families.parametric import ParametricFamily
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray, IntArray
-
-_LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
-_SMALLEST = np.finfo(float).tiny
-_LARGEST = np.finfo(float).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +63,7 @@ class Exponential(ParametricFamily):
         return np.where(z >= 0, -z - np.log(self.scale), -np.inf)
 
     def _tails(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of the side of ``x`` towards the origin and of the side away from it."""
+        """Return the probabilities of the side of ``x`` towards the origin and of the side away from it."""
         z = np.maximum(self._distance(x), 0.0)
         return -np.expm1(-z), np.exp(-z)
 
@@ -104,8 +100,8 @@ class Gamma(ParametricFamily):
     r"""Gamma atoms, :math:`f(x) = z^{k-1}e^{-z} / (\theta\Gamma(k))` with :math:`z = (x - o)/\theta`.
 
     Support: :math:`[o, \infty)`. Mean :math:`o + k\theta`, variance :math:`k\theta^2`. For :math:`k < 1` the
-    density grows without bound towards the origin; at the origin itself it is given the finite value it has
-    at the smallest positive :math:`z`, so that sums of densities stay finite.
+    density grows without bound towards the origin; at the origin itself it takes the finite value at the smallest
+    positive :math:`z`, so that sums of densities stay finite.
 
     Parameters
     ----------
@@ -135,11 +131,11 @@ class Gamma(ParametricFamily):
         return self.origin.copy(), np.full(self.n_atoms, np.inf)
 
     def _distance(self, x: FloatArray) -> FloatArray:
-        return np.clip((x - self.origin) / self.scale, 0.0, _LARGEST)
+        return np.clip((x - self.origin) / self.scale, 0.0, LARGEST)
 
     def _logpdf(self, x: FloatArray) -> FloatArray:
         z = self._distance(x)
-        z = np.where(self.shape < 1, np.maximum(z, _SMALLEST), z)
+        z = np.where(self.shape < 1, np.maximum(z, SMALLEST), z)
         value = special.xlogy(self.shape - 1, z) - z - special.gammaln(self.shape) - np.log(self.scale)
         return np.where(x >= self.origin, value, -np.inf)
 
@@ -209,7 +205,7 @@ class LogNormal(ParametricFamily):
 
     def _logpdf(self, x: FloatArray) -> FloatArray:
         log_distance, y = self._standardize(x)
-        value = -0.5 * y * y - log_distance - np.log(self.log_std) - _LOG_SQRT_2PI
+        value = -0.5 * y * y - log_distance - np.log(self.log_std) - LOG_SQRT_2PI
         return np.where(x > self.origin, value, -np.inf)
 
     def _cdf(self, x: FloatArray) -> FloatArray:

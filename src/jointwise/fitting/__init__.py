@@ -17,7 +17,7 @@ from jointwise.fitting.options import Options
 from jointwise.fitting.pairs import fit_pairs
 from jointwise.fitting.result import Choice, Fit
 from jointwise.fitting.rows import fit_rows
-from jointwise.rows import Rows
+from jointwise.rows.base import Rows
 
 __all__ = ["Choice", "Fit", "Options", "fit", "fit_pairs", "fit_rows"]
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import add
 
 import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.atoms import Learned
-from jointwise.joint.product import ProductMixture
-from jointwise.rows import Rows
+from jointwise.joint.product import ProductMixture, stacked
+from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsProblem
-from jointwise.solvers.factors import stacked_slices
 
 # A component with fewer rows than this is dropped.
 LEAST_ROWS = 0.5
@@ -37,17 +34,7 @@ def average(models: Sequence[Sequence[Dictionary]], factors: Sequence[Factors]) 
     array([[0.6],
            [0.4]])
     """
-    columns = stacked_slices([len(f.weights) for f in factors])
-    dictionaries, coefficients = [], []
-    for n in range(len(models[0])):
-        used = [model[n] for model in models]
-        distinct = list({id(d): d for d in used}.values())
-        rows = dict(zip(map(id, distinct), stacked_slices([d.n_atoms for d in distinct]), strict=True))
-        block = np.zeros((sum(d.n_atoms for d in distinct), columns[-1].stop))
-        for d, f, own in zip(used, factors, columns, strict=True):
-            block[rows[id(d)], own] = f.coefficients[n]
-        dictionaries.append(reduce(add, distinct))
-        coefficients.append(block)
+    dictionaries, coefficients = stacked(models, [f.coefficients for f in factors])
     weights = np.concatenate([f.weights for f in factors]) / len(factors)
     if len(weights) == len(factors):
         weights, coefficients = np.ones(1), [block.mean(axis=1, keepdims=True) for block in coefficients]

@@ -282,7 +282,7 @@ def _table_identity(rows: Rows) -> dict[str, Any]:
         "bins": digest({"axes": [axis.to_dict() for axis in rows.axes]}),
         "rows": len(rows),
         "cells": digest(
-            {"margins": list(rows.margins), "some": np.asarray(some.codes, np.float64), "weights": weights}
+            {"margins": list(rows.column_counts), "some": np.asarray(some.codes, np.float64), "weights": weights}
         ),
     }
 

@@ -24,7 +24,7 @@ from jointwise.joint.prediction import category_probabilities
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.standardisation import ClassStandardisation
 from jointwise.marginals import Profile
-from jointwise.rows import CodedRows
+from jointwise.rows.coded import CodedRows
 from jointwise.solvers import simplex_weights
 from jointwise.tables.variables import Kind, Schema, unused_name
 

@@ -11,7 +11,7 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows import Rows
+from jointwise.rows.base import Rows
 from jointwise.solvers import PairwiseProblem, RowsProblem, simplex_weights
 
 # Rows spread evenly over the atoms of a margin, in units of the counts' noise, the root of n.

@@ -13,7 +13,7 @@ from jointwise.exceptions import FileFormatError
 from jointwise.fitting.options import Options
 from jointwise.joint.density import JointDensity
 from jointwise.joint.findings import Check
-from jointwise.rows import Rows
+from jointwise.rows.base import Rows
 from jointwise.solvers import Solution, Status
 
 # One dictionary per variable, for each of the models that are averaged.
@@ -80,7 +80,7 @@ class Choice:
         if len(models) != n_models:
             raise FileFormatError(f"it must choose {n_models} models, not {len(models)}")
         for model in models:
-            for dictionary, axis, counts in zip(model, rows.axes, rows.margins, strict=True):
+            for dictionary, axis, counts in zip(model, rows.axes, rows.column_counts, strict=True):
                 if not dictionary.masses(axis)[counts > 0].any(axis=1).all():
                     raise FileFormatError("it must choose atoms that reach every row")
         n_components, beta = data["n_components"], float(data["beta"])

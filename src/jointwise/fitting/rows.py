@@ -27,7 +27,7 @@ from jointwise.fitting.starts import first_point, starts_per_model, tolerance
 from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.joint.findings import Check
 from jointwise.joint.tails import lighter_tails
-from jointwise.rows import Rows
+from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsEM, Solution, Status, solve
 
 # Up to here rows are put in order first (a second for a million), so that a fit does not depend on their order.

@@ -15,7 +15,7 @@ from jointwise._typing import IntArray
 from jointwise.fitting.checkpoint import ModelRecord
 from jointwise.fitting.options import Options
 from jointwise.fitting.result import Choice
-from jointwise.rows import Rows
+from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsEM, RowsProblem, Solution, solve, start_around
 
 # Starts are compared after this many steps, on at most this many rows: by then their order is mostly settled.

@@ -1,15 +1,17 @@
 """The joint density and what can be asked of it.
 
-:class:`JointDensity` is the object users hold; :class:`~jointwise.joint.product.ProductMixture` is its arithmetic on
-encoded values; ``events``, ``conditioning``, ``moments``, ``information``, ``prediction``, ``check`` and
-``serialization`` each answer one kind of question. :class:`ClassModel` is a density and all else that it takes to tell
-the class of a row.
+:class:`JointDensity` is the object users hold. Its arithmetic on encoded values is that of an
+:class:`~jointwise.joint.expert.Expert`, of which :class:`~jointwise.joint.product.ProductMixture` is the only kind so
+far; :class:`~jointwise.joint.margin.Margin` is the law of one variable. ``events``, ``conditioning``, ``crosstab``,
+``information``, ``prediction``, ``check`` and ``serialization`` each answer one kind of question. :class:`ClassModel`
+is a density with all else that predicting a class needs.
 """
 
 from jointwise.joint.classes import ClassModel
 from jointwise.joint.density import JointDensity
+from jointwise.joint.expert import Expert
 from jointwise.joint.findings import Check, Finding
 from jointwise.joint.information import Estimate
 from jointwise.joint.product import ProductMixture
 
-__all__ = ["Check", "ClassModel", "Estimate", "Finding", "JointDensity", "ProductMixture"]
+__all__ = ["Check", "ClassModel", "Estimate", "Expert", "Finding", "JointDensity", "ProductMixture"]

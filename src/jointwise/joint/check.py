@@ -20,7 +20,8 @@ from jointwise.joint.comparison import LEAST_ERROR, Aside, Comparison, Numbers
 from jointwise.joint.findings import Check, Finding
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.questions import beyond_text, value_text
-from jointwise.tables.variables import Kind, Schema, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Most rows that are compared: with more, noise is far below any error that matters.
 MOST_ROWS = 20_000

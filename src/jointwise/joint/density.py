@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,17 @@ from jointwise._typing import AnyArray, FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
-from jointwise.joint import events, information, moments, prediction, serialization
+from jointwise.joint import events, information, prediction, serialization
 from jointwise.joint.check import check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Region, parse_region
 from jointwise.joint.findings import Check
 from jointwise.joint.information import Estimate
-from jointwise.joint.product import ProductMixture
+from jointwise.joint.margin import Margin
+from jointwise.joint.product import ProductMixture, mixing_weights
 from jointwise.tables import decode, encode, read_table
-from jointwise.tables.variables import Kind, Schema, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Schema, Variable
 
 # Characters of a verdict: some sentences.
 MOST_VERDICT = 2_000
@@ -32,7 +35,10 @@ MOST_VERDICT = 2_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointDensity:
-    r"""Joint probability of the variables of a table, as a mixture of products.
+    r"""Joint probability of the variables of a table, as a weighted sum of experts.
+
+    Each expert answers the questions of :class:`jointwise.joint.Expert`. There is one kind so far, the mixture of
+    products, and a sum of those is one of them:
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)
 
@@ -44,7 +50,7 @@ class JointDensity:
     schema : Schema
         The variables, in order.
     mixture : ProductMixture
-        Weights, coefficients and dictionaries, in the same order.
+        The expert, or the sum of several: weights, coefficients and dictionaries, in the same order.
     verdict : str
         What a check of the fit said, in at most 2,000 characters; empty where there was none.
 
@@ -84,6 +90,38 @@ class JointDensity:
     def n_components(self) -> int:
         """Number of components of the mixture."""
         return self.mixture.n_components
+
+    @classmethod
+    def mix(cls, densities: Sequence[JointDensity], weights: ArrayLike | None = None) -> JointDensity:
+        r"""Weighted sum of densities of the same variables.
+
+        .. math:: f(x) = \sum_k w_k f_k(x)
+
+        Conditioning the sum reweighs its parts by the probability that each gives to the event.
+
+        Parameters
+        ----------
+        densities : sequence of JointDensity
+            Their variables must agree in name, order, kind, categories and step. Observed ranges, spikes and supports
+            may differ; the sum has the widest.
+        weights : array of shape (K,), optional
+            Not negative, scaled to sum to one; equal by default.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> a, b = hybrid(rng=0), hybrid(rng=1)
+        >>> both = JointDensity.mix([a, b], [0.25, 0.75])
+        >>> x = a.sample(1, rng=0)
+        >>> bool(np.isclose(both.pdf(x), 0.25 * a.pdf(x) + 0.75 * b.pdf(x))[0])
+        True
+        """
+        densities = list(densities)
+        if not densities or not all(isinstance(density, JointDensity) for density in densities):
+            raise InputError(f"`densities` must be a list of one or more JointDensity; got {shown(densities)}.")
+        mixing = mixing_weights(np.ones(len(densities)) if weights is None else weights, len(densities))
+        schema = reduce(Schema.joined, (density.schema for density in densities))
+        return cls(schema, ProductMixture.mix([density.mixture for density in densities], mixing))
 
     # ---- density -----------------------------------------------------------------------------------------
 
@@ -147,21 +185,21 @@ class JointDensity:
 
     def mean(self) -> dict[str, Any]:
         """Mean of each variable by name; NaN (a date: None) for categories and where the tails allow none."""
-        means = moments.means(self.mixture).tolist()
+        means = [margin.mean() for margin in self._margins()]
         return {v.name: _plain(v, m) if is_temporal(v.dtype) else m for v, m in zip(self.schema, means, strict=True)}
 
     def var(self) -> dict[str, float]:
         """Variance of each variable by name, in days squared for dates; NaN or infinite where there is none."""
-        return dict(zip(self.names, moments.variances(self.mixture).tolist(), strict=True))
+        return {name: margin.var() for name, margin in zip(self.names, self._margins(), strict=True)}
 
     def mode(self) -> dict[str, Any]:
         """Most probable value of each variable on its own, by name; a point mass comes before any density."""
-        modes = self.schema.settle(np.array([[moments.mode(self.mixture, n) for n in range(len(self.schema))]]))[0]
+        modes = self.schema.settle(np.array([[margin.mode() for margin in self._margins()]]))[0]
         return {v.name: _plain(v, mode) for v, mode in zip(self.schema, modes.tolist(), strict=True)}
 
     def cov(self) -> FloatArray:
         """Covariance matrix of shape (N, N) in the order of ``names``; NaN for categories."""
-        return moments.covariance(self.mixture)
+        return self.mixture.covariance()
 
     def quantile(self, name: str, q: ArrayLike) -> Any:
         """Smallest value x of a variable with P(X <= x) >= q; a number for a number, an array for an array.
@@ -177,7 +215,7 @@ class JointDensity:
         level = np.asarray(q, dtype=float)
         if not ((level >= 0) & (level <= 1)).all():
             raise InputError(f"q must lie between 0 and 1, got {shown(q)}.")
-        values = events.rounded_quantiles(variable, moments.quantiles(self.mixture, n, level))
+        values = events.rounded_quantiles(variable, self.mixture.margin(n).quantiles(level))
         return _plain(variable, float(values)) if level.ndim == 0 else _native(variable, values)
 
     # ---- information -------------------------------------------------------------------------------------
@@ -275,21 +313,18 @@ class JointDensity:
         return serialization.read(Path(path), lambda content: cls._from_dict(serialization.without_classes(content)))
 
     def _to_dict(self) -> dict[str, Any]:
-        parts = {
-            "schema": self.schema.to_dict(),
-            "weights": self.mixture.weights,
-            "coefficients": list(self.mixture.coefficients),
-            "dictionaries": [d.to_dict() for d in self.mixture.dictionaries],
-        }
+        parts = {"schema": self.schema.to_dict(), "weights": np.ones(1), "experts": [self.mixture.to_dict()]}
         return parts | {"verdict": self.verdict} if self.verdict else parts
 
     @classmethod
     def _from_dict(cls, data: Mapping[str, Any]) -> JointDensity:
-        parts = {"schema", "weights", "coefficients", "dictionaries"}
+        parts = {"schema", "weights", "experts"}
         if not isinstance(data, Mapping) or set(data) - {"verdict"} != parts:
             raise FileFormatError(f"its content must have the parts {', '.join(sorted(parts))}")
-        dictionaries = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
-        mixture = ProductMixture(data["weights"], tuple(data["coefficients"]), dictionaries)
+        experts = [ProductMixture.from_dict(expert) for expert in data["experts"]]
+        if len({expert.n_variables for expert in experts}) != 1:
+            raise FileFormatError("its experts must have the same variables")
+        mixture = ProductMixture.mix(experts, mixing_weights(data["weights"], len(experts)))
         return cls(Schema.from_dict(data["schema"]), mixture, data.get("verdict", ""))
 
     # ---- helpers -----------------------------------------------------------------------------------------
@@ -301,6 +336,9 @@ class JointDensity:
     def _encode(self, x: Any) -> FloatArray:
         # a warning names the line that asked for the answer
         return encode(read_table(_one_row(x)), self.schema, unseen="impossible", stacklevel=4)
+
+    def _margins(self) -> list[Margin]:
+        return [self.mixture.margin(n) for n in range(len(self.schema))]
 
     def _posterior_without(self, n: int, x: Any) -> FloatArray:
         """Posterior of the component given every column of ``x`` but the ``n``-th variable."""

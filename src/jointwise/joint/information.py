@@ -14,7 +14,6 @@ from scipy.special import xlogy
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.moments import atom_weights, quantiles
 from jointwise.joint.product import ProductMixture
 
 # Levels of the atoms' quantiles that bound the quadrature panels; the mass beyond them is 1e-10.
@@ -125,13 +124,13 @@ def _density_blocks(mixture: ProductMixture, rules: list[_Rule]) -> Iterator[tup
 
 
 def _rule(mixture: ProductMixture, n: int, nodes: int) -> _Rule:
-    weights = atom_weights(mixture, n)
-    dictionary = mixture.dictionaries[n].take(weights > 0)
+    margin = mixture.margin(n).in_use
+    dictionary = margin.dictionary
     if dictionary.is_identity:
         points = np.unique(dictionary.mode())
         return _Rule(points, np.ones(points.size), exact=True)
     if not dictionary.is_continuous:
-        low, high = quantiles(mixture, n, LEVELS[[1, -2]])
+        low, high = margin.quantiles(LEVELS[[1, -2]])
         return _lattice(dictionary, float(low), float(high), nodes)
     points, w = _panels(_breaks(dictionary), nodes)
     keep = ~np.isin(points, dictionary.spikes)

@@ -11,7 +11,6 @@ import numpy as np
 from jointwise._numerics import smallest_true
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.moments import component_means
 from jointwise.joint.product import BLOCK, ProductMixture, draw_atoms
 from jointwise.tables.variables import Kind, Schema
 
@@ -38,7 +37,7 @@ def best_value(mixture: ProductMixture, n: int, kind: Kind, posterior: FloatArra
         given_component = mixture.dictionaries[n].pdf(codes) @ mixture.coefficients[n]
         return np.asarray(codes[np.argmax(posterior @ given_component.T, axis=1)])
     # a component without weight has no say, whatever its mean
-    means = np.where(mixture.weights > 0, component_means(mixture, n), 0.0)
+    means = np.where(mixture.weights > 0, mixture.component_means(n), 0.0)
     guess = posterior @ means if np.isfinite(means).all() else conditional_medians(mixture, n, posterior)
     return np.round(guess) if kind is Kind.INTEGER else np.asarray(guess)
 

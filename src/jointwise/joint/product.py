@@ -10,16 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp, softmax
 
+from jointwise._checks import shown
 from jointwise._numerics import log_dot
 from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
-from jointwise.exceptions import ImpossibleEventError, InputError
+from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.families import Category, PointMass
 from jointwise.joint.events import Interval, Point, Region, Values
+from jointwise.joint.expert import Expert
+from jointwise.joint.margin import Margin, weighted
 
 # Rows evaluated at once: the atoms' table of one block (rows x atoms) stays within a few megabytes.
 BLOCK = 16_384
@@ -29,7 +36,7 @@ ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class ProductMixture:
+class ProductMixture(Expert):
     """Weights, coefficients and dictionaries of a mixture of products.
 
     Parameters
@@ -41,6 +48,8 @@ class ProductMixture:
     dictionaries : sequence of Dictionary
         The atoms of each variable.
     """
+
+    KIND: ClassVar[str] = "product"
 
     weights: FloatArray
     coefficients: tuple[FloatArray, ...]
@@ -200,6 +209,27 @@ class ProductMixture:
         with np.errstate(invalid="ignore"):  # 0 / 0 in components that the region rules out, dropped by the caller
             return _log(total), joint[keep] / total, restricted
 
+    # ---- moments -----------------------------------------------------------------------------------------
+
+    def margin(self, n: int) -> Margin:
+        """Law of variable ``n`` alone: its atoms with weights B_n lam."""
+        return Margin(self.dictionaries[n], np.asarray(self.coefficients[n] @ self.weights))
+
+    def component_means(self, n: int) -> FloatArray:
+        """E[X_n | component], NaN where an atom in use has no mean; shape (F,)."""
+        return weighted(self.coefficients[n], self.dictionaries[n].mean())
+
+    def covariance(self) -> FloatArray:
+        """Cov[X_j, X_k] = sum_r lam[r] (E[X_j | r] - E[X_j]) (E[X_k | r] - E[X_k]) off the diagonal; shape (N, N)."""
+        used = self.weights > 0
+        by_component = np.stack([self.component_means(n)[used] for n in range(self.n_variables)])
+        margins = [self.margin(n) for n in range(self.n_variables)]
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: what has no mean stays NaN
+            centred = by_component - np.array([margin.mean() for margin in margins])[:, None]
+            out = np.asarray((centred * self.weights[used]) @ centred.T)
+        np.fill_diagonal(out, [margin.var() for margin in margins])
+        return out
+
     # ---- samples -----------------------------------------------------------------------------------------
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -210,6 +240,76 @@ class ProductMixture:
         for v, (b, d) in enumerate(zip(self.coefficients, self.dictionaries, strict=True)):
             out[:, v] = d.sample(draw_atoms(b, component, rng), rng)
         return out
+
+    # ---- plain form --------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values and arrays, which a file can hold."""
+        return {
+            "kind": self.KIND,
+            "weights": self.weights,
+            "coefficients": list(self.coefficients),
+            "dictionaries": [d.to_dict() for d in self.dictionaries],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ProductMixture:
+        """Read what `to_dict` returned."""
+        parts = {"kind", "weights", "coefficients", "dictionaries"}
+        if not isinstance(data, Mapping) or set(data) != parts or data["kind"] != cls.KIND:
+            raise FileFormatError(f"an expert of kind {cls.KIND} must have the parts {', '.join(sorted(parts))}")
+        dictionaries = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
+        return cls(data["weights"], tuple(data["coefficients"]), dictionaries)
+
+    @classmethod
+    def mix(cls, mixtures: Sequence[ProductMixture], weights: FloatArray) -> ProductMixture:
+        """Weighted sum of mixtures of the same variables, as one mixture: all their components.
+
+        A dictionary that several mixtures share appears once.
+        """
+        if len(mixtures) == 1:
+            return mixtures[0]
+        dictionaries, coefficients = stacked([m.dictionaries for m in mixtures], [m.coefficients for m in mixtures])
+        mixing = np.concatenate([w * m.weights for w, m in zip(weights, mixtures, strict=True)])
+        return cls(mixing, tuple(coefficients), tuple(dictionaries))
+
+
+def stacked(
+    models: Sequence[Sequence[Dictionary]], coefficients: Sequence[Sequence[FloatArray]]
+) -> tuple[list[Dictionary], list[FloatArray]]:
+    """Dictionaries and coefficients of several models as those of one, with the components of all.
+
+    Parameters
+    ----------
+    models : sequence of sequences of Dictionary
+        One dictionary per variable for each model; the same one may stand in several.
+    coefficients : sequence of sequences of arrays of shape (L_n, F)
+        B_n of each model.
+    """
+    ends = np.cumsum([own[0].shape[1] for own in coefficients])
+    out_dictionaries, out_coefficients = [], []
+    for n in range(len(models[0])):
+        used = [model[n] for model in models]
+        distinct = list({id(d): d for d in used}.values())
+        starts = dict(zip(map(id, distinct), np.cumsum([0, *(d.n_atoms for d in distinct)]), strict=False))
+        block = np.zeros((sum(d.n_atoms for d in distinct), ends[-1]))
+        for d, own, end in zip(used, coefficients, ends, strict=True):
+            start = starts[id(d)]
+            block[start : start + d.n_atoms, end - own[n].shape[1] : end] = own[n]
+        out_dictionaries.append(reduce(add, distinct))
+        out_coefficients.append(block)
+    return out_dictionaries, out_coefficients
+
+
+def mixing_weights(weights: ArrayLike, n: int) -> FloatArray:
+    """Checked weights of ``n`` parts of a sum, scaled to sum to one; shape (n,)."""
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"`weights` must be {n} numbers; got {shown(weights)}.") from error
+    if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any() or not array.any():
+        raise InputError(f"`weights` must be {n} numbers, none negative and not all zero; got {shown(weights)}.")
+    return np.asarray(array / array.max() / (array / array.max()).sum())
 
 
 def _in_blocks(function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:

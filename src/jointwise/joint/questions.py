@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from jointwise.tables.variables import Kind, Variable, is_temporal
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Kind, Variable
 
 # Most characters of a name or value.
 NAME_LENGTH = 60

@@ -22,15 +22,15 @@ import json
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from math import isfinite, prod
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from jointwise._checks import MALFORMED, cause, shown
+from jointwise._checks import MALFORMED, cause, listed, shown
 from jointwise._files import replacing
 from jointwise._typing import FloatArray
 from jointwise.exceptions import FileFormatError, InputError
@@ -63,16 +63,32 @@ class Form:
     magic : bytes
         The ten bytes it begins with.
     version : int
+        The version that is written.
+    older : mapping of int to callable
+        Versions that are read too; each function turns their content into that of the present version.
     """
 
     name: str
     magic: bytes
     version: int
+    older: Mapping[int, Callable[[Any], Any]] = field(default_factory=dict)
 
 
-DENSITY = Form("density", MAGIC, 1)
 # Part of a density's content that may be there or not: what else it takes to tell a class.
 CLASSES = "classes"
+
+
+def _from_version_1(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a density's file of version 1, which held one product mixture, as one of version 2."""
+    mixture = {name: content.pop(name) for name in ("weights", "coefficients", "dictionaries")}
+    content |= {"weights": np.ones(1), "experts": [{"kind": "product", **mixture}]}
+    second = (content.get(CLASSES) or {}).get("second")
+    if second is not None:
+        second["density"] = _from_version_1(second["density"])
+    return content
+
+
+DENSITY = Form("density", MAGIC, 2, {1: _from_version_1})
 
 
 def write(path: Path, content: dict[str, Any], form: Form = DENSITY) -> None:
@@ -121,7 +137,8 @@ def read(path: Path, build: Callable[[dict[str, Any]], T], form: Form = DENSITY)
         content = _put_arrays(header["content"], arrays)
         if next(arrays, None) is not None:
             raise FileFormatError("it has an array without a place")
-        return build(content)
+        version = _PREFIX.unpack_from(body)[1]
+        return build(content if version == form.version else form.older[version](content))
     except MALFORMED as error:
         raise FileFormatError(f"{path} is not a valid jointwise {form.name}: {cause(error)}.") from error
 
@@ -138,10 +155,11 @@ def _verified_body(path: Path, form: Form) -> memoryview:
         if len(data) < _PREFIX.size or not data.startswith(form.magic):
             raise FileFormatError(f"{path} is not a jointwise {form.name}: it does not begin as one.")
         version = _PREFIX.unpack(data)[1]
-        if version != form.version:
+        known = sorted({form.version, *form.older})
+        if version not in known:
             raise FileFormatError(
-                f"{path} has format version {version}; this jointwise reads version {form.version}. "
-                "Read it with the jointwise that wrote it, or a newer one."
+                f"{path} has format version {version}; this jointwise reads version{'s' * (len(known) > 1)} "
+                f"{listed(known)}. Read it with the jointwise that wrote it, or a newer one."
             )
         rest = _rest(file, MAX_BYTES - len(data))
         if rest is None:

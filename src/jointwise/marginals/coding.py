@@ -1,4 +1,4 @@
-"""Coding: the rows of a table as bin numbers, column by column where there are many."""
+"""Coding: the rows of a table as bin numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from jointwise.tables.variables import Schema
 
 
 def code_table(data: Any, schema: Schema, axes: Sequence[Axis]) -> CodeArray:
-    """Return the bin of each cell of a table; a large one is coded by compiled code, without a matrix of floats.
+    """Return the bin of each cell of a table.
+
+    A large table is coded column by column in compiled code, without a matrix of floats.
 
     Parameters
     ----------
@@ -27,7 +29,7 @@ def code_table(data: Any, schema: Schema, axes: Sequence[Axis]) -> CodeArray:
     Returns
     -------
     codes : array of shape (n, N)
-        uint8 where every axis has at most 255 bins, else uint16.
+        uint8 if every axis has at most 255 bins, else uint16.
     """
     table = read_table(data)
     if table.n_rows * len(schema) < COMPILED_TABLE_CELLS:

@@ -1,4 +1,4 @@
-"""ColumnProfile: what one pass over the rows tells of one column."""
+"""ColumnProfile: type and distribution of one column, from one pass over the rows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ from jointwise._checks import listed, shown
 from jointwise.axes import MAX_BINS
 from jointwise.exceptions import InputError
 from jointwise.marginals.sketch import ValueSketch
-from jointwise.marginals.support import plain_support
-from jointwise.tables.variables import (
-    MAX_ENUMERATED,
-    UNITS,
-    Kind,
-    Variable,
-    category_order,
-    is_temporal,
-    parse_datetime,
-)
+from jointwise.marginals.support import evident_support
+from jointwise.tables.dtypes import UNITS, category_order, datetime_dtype, is_temporal, parse_datetime
+from jointwise.tables.variables import MAX_ENUMERATED, Kind, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,9 +21,9 @@ if TYPE_CHECKING:
     from jointwise._typing import FloatArray
     from jointwise.tables import Column
 
-NO_VALUE = "null"  # logical type of a column without a single value: it fits any other
-LARGEST_INTEGER = 2.0**52  # beyond it the half-integers between are no longer floats
-# A column of texts names the rows if at least so many differ, and more than this share of the rows.
+NO_VALUE = "null"  # logical type of a column without a single value; it is compatible with any other
+LARGEST_INTEGER = 2.0**52  # beyond it float64 has no half-integers
+# A text column names the rows if it has at least this many different texts, and more than this share of the rows.
 LEAST_NAMES, NAMES_SHARE = 50, 0.5
 
 
@@ -42,19 +35,19 @@ class ColumnProfile:
     ----------
     name : str
     dtype : str
-        Logical type as in `Variable.dtype`, or "null" where no row has a value.
+        Logical type as in `Variable.dtype`, or "null" if no row has a value.
     n_missing : float
         Number of rows without a value, or sum of their weights.
     sketch : ValueSketch
         Distribution of numbers and dates.
     counts : mapping
-        How often each label occurs, for columns of labels; empty where there are more labels than can be told apart.
-    n_crowded : float
-        Number of rows with a value, or sum of their weights, of a column with more labels than that; else zero.
+        Number of rows with each label, for columns of labels; empty if there are more than `MAX_BINS` labels.
     declared : tuple, optional
-        Labels in the order their type declares them, where it does.
+        Labels in the order that the column's type declares, if it does.
     ordered : bool
-        Whether that order means something.
+        Whether that order has a meaning.
+    n_crowded : float
+        Number of rows with a value, or sum of their weights, if there are more than `MAX_BINS` labels; else zero.
     """
 
     name: str
@@ -67,7 +60,7 @@ class ColumnProfile:
     n_crowded: float = 0.0
 
     def __post_init__(self) -> None:
-        # a column that names the rows must not fill the memory with names
+        # a column that names the rows must not fill the memory
         if self.n_crowded or len(self.counts) > MAX_BINS:
             object.__setattr__(self, "n_crowded", self.n_crowded + float(sum(self.counts.values())))
             object.__setattr__(self, "counts", {})
@@ -75,7 +68,7 @@ class ColumnProfile:
 
     @classmethod
     def of(cls, column: Column, weights: FloatArray | None = None) -> ColumnProfile:
-        """Return the profile of a column, with weights above zero if any."""
+        """Return the profile of a column, with positive weights if any."""
         missing = np.isnan(column.values)
         n_missing = float(missing.sum() if weights is None else weights[missing].sum())
         values = column.values[~missing]
@@ -116,7 +109,7 @@ class ColumnProfile:
         )
 
     def _common_order(self, other: ColumnProfile) -> tuple[tuple[Any, ...] | None, bool]:
-        """Return the declared labels of both: where they differ, all of them sorted."""
+        """Return the declared labels of both; if they differ, all of them sorted."""
         if NO_VALUE in {self.dtype, other.dtype}:
             known = other if self.dtype == NO_VALUE else self
             return known.declared, known.ordered
@@ -138,10 +131,10 @@ class ColumnProfile:
         return self.sketch.n + float(sum(self.counts.values())) + self.n_crowded
 
     def names_rows(self) -> bool:
-        """Whether the column differs from row to row and tells nothing: a name, an address, a number 1, 2, 3, ...
+        """Return whether the column only names the rows: a name, an address, a number 1, 2, 3, ...
 
-        Text does if at least 50 texts, and more than half as many as there are rows, differ. Whole numbers do if none
-        repeats and they fill the range from about zero to their number; with weights that cannot be told.
+        Text names the rows if there are at least 50 different texts, and more than half as many as rows. Whole numbers
+        do if none repeats and they fill the range from about zero to their number; with weights this is not found.
 
         >>> from jointwise.marginals import Profile
         >>> names = [f"row {i}" for i in range(100)]
@@ -152,13 +145,13 @@ class ColumnProfile:
             return True
         if self.counts and self.dtype == "string":
             counts = np.fromiter(self.counts.values(), dtype=np.float64)
-            # fractions are weights, of which the smallest is taken to be that of one row
+            # fractional counts come from weights; the smallest is taken as the weight of one row
             n_rows = counts.sum() / (1.0 if np.all(counts == np.rint(counts)) else counts.min())
             return bool(len(counts) >= LEAST_NAMES and len(counts) > NAMES_SHARE * n_rows)
         return self.dtype in {"int64", "float64"} and self.sketch.is_numbering(LEAST_NAMES)
 
     def variable(self, kind: str | None = None) -> Variable:
-        """Return the variable this column holds, of the kind asked for or found."""
+        """Return the column's variable, of the given kind or else of the kind found."""
         if not self.n:
             raise InputError(f"Column {shown(self.name)} has no observed value; drop it, or give it values.")
         if self.n_crowded:
@@ -178,12 +171,12 @@ class ColumnProfile:
         if variable.is_enumerated:
             return variable
         spikes = self.sketch.spikes(MAX_ENUMERATED)
-        return replace(variable, spikes=spikes, support=plain_support(self.sketch, spikes))
+        return replace(variable, spikes=spikes, support=evident_support(self.sketch, spikes))
 
     def _continuous(self) -> Variable:
         spikes = self.sketch.spikes()
         is_time = is_temporal(self.dtype)
-        # integers that were asked to be continuous: fractions may come out
+        # integers declared continuous: results may be fractions
         dtype = "float64" if self.dtype == "int64" else self.dtype
         return Variable(
             self.name,
@@ -191,7 +184,7 @@ class ColumnProfile:
             spikes=spikes,
             observed=(self.sketch.min, self.sketch.max),
             dtype=dtype,
-            support=plain_support(self.sketch, spikes, natural=not is_time),
+            support=evident_support(self.sketch, spikes, natural=not is_time),
             step=float(dtype == "date") if is_time else 0.0 if self.sketch.is_integral else self.sketch.step,
         )
 
@@ -216,7 +209,7 @@ class ColumnProfile:
                 f"Column {shown(self.name)} has too many different numbers to be categorical (over {MAX_BINS})."
             )
         if self.dtype == "int64":
-            self._check_integer()  # what float64 cannot tell apart would become one category
+            self._check_integer()  # integers that float64 cannot tell apart would become one category
         convert = int if self.dtype == "int64" else float
         return self._categorical(tuple(convert(value) for value in self.sketch.values), ordered=ordered)
 
@@ -233,7 +226,7 @@ class ColumnProfile:
         )
 
     def _promoted(self) -> bool:
-        """Whether these floats are whole numbers, as they are where gaps turned integers into floats."""
+        """Return whether these floats are whole numbers, as integers with missing values often are."""
         return self.dtype == "float64" and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
 
     def _largest(self) -> float:
@@ -271,8 +264,7 @@ def _common_type(a: ColumnProfile, b: ColumnProfile) -> str:
         zones = {time[1] if time else None for time in times}
         if len(zones) == 1:
             unit = max((time[0] for time in times if time), key=UNITS.index)
-            zone = zones.pop()
-            return f"datetime[{unit},{zone}]" if zone else f"datetime[{unit}]"
+            return datetime_dtype(unit, zones.pop())
     raise InputError(
         f"Column {shown(a.name)} holds {a.dtype} values in one part of the table and {b.dtype} in another; "
         "convert them to one type."

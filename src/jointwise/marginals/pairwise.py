@@ -1,30 +1,30 @@
-"""PairwiseMarginals: the second pass over a table. Counts of every pair of variables on their axes."""
+"""PairwiseMarginals: the second pass over a table. It counts every pair of variables on their axes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import check_weights, listed, read_only, reading, shown
+from jointwise._checks import check_weights, read_only, reading, shown
 from jointwise.axes import Axis
-from jointwise.engines import pair_counts
+from jointwise.engines import bin_starts, pair_counts
 from jointwise.exceptions import FileFormatError, InputError
+from jointwise.marginals.base import MEMORY_LIMIT, Marginals, check_codes
 from jointwise.marginals.coding import code_table
 from jointwise.tables.variables import Schema
 
 if TYPE_CHECKING:
-    from jointwise._typing import AnyArray, CodeArray
+    from jointwise._typing import AnyArray, CodeArray, IntArray
 
 FORMAT, VERSION = "jointwise.pairwise", 1
-MEMORY_LIMIT = 2 * 2**30  # bytes of the count matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairwiseMarginals:
+class PairwiseMarginals(Marginals):
     """Counts of all pairs of variables: axes plus counts, a commutative monoid under `+`.
 
     Parameters
@@ -51,17 +51,11 @@ class PairwiseMarginals:
     array([4, 2])
     """
 
-    schema: Schema
-    axes: tuple[Axis, ...]
     counts: AnyArray
-    n_rows: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", tuple(self.axes))
+        super().__post_init__()
         object.__setattr__(self, "counts", read_only(self.counts))
-        object.__setattr__(self, "n_rows", float(self.n_rows))
-        if len(self.axes) != len(self.schema):
-            raise InputError(f"Expected {len(self.schema)} axes, one for each variable; got {len(self.axes)}.")
         n_bins = sum(axis.n_bins for axis in self.axes)
         if self.counts.shape != (n_bins, n_bins):
             raise InputError(f"`counts` must have shape {(n_bins, n_bins)}; got {self.counts.shape}.")
@@ -88,7 +82,7 @@ class PairwiseMarginals:
         sample_weight: Any = None,
         device: str = "cpu",
     ) -> PairwiseMarginals:
-        """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them, found on a device."""
+        """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them; counted on the device."""
         _check_memory(schema, axes)
         n_bins = [axis.n_bins for axis in axes]
         check_codes(codes, n_bins)
@@ -99,7 +93,7 @@ class PairwiseMarginals:
     def __add__(self, other: object) -> PairwiseMarginals:
         if not isinstance(other, PairwiseMarginals):
             return NotImplemented
-        check_same_axes(self, other)
+        self._check_addable(other)
         return PairwiseMarginals(self.schema, self.axes, self.counts + other.counts, self.n_rows + other.n_rows)
 
     def __eq__(self, other: object) -> bool:
@@ -109,11 +103,10 @@ class PairwiseMarginals:
             and np.array_equal(self.counts, other.counts)
         )
 
-    def __hash__(self) -> int:
-        return hash((self.schema, self.n_rows))
+    __hash__ = Marginals.__hash__
 
     def allclose(self, other: PairwiseMarginals, rtol: float = 1e-9, atol: float = 0.0) -> bool:
-        """Whether schema and axes are equal and all counts agree up to a tolerance."""
+        """Return whether schema and axes are equal and all counts agree up to a tolerance."""
         return (
             (self.schema, self.axes) == (other.schema, other.axes)
             and bool(np.isclose(self.n_rows, other.n_rows, rtol=rtol, atol=atol))
@@ -121,8 +114,8 @@ class PairwiseMarginals:
         )
 
     @cached_property
-    def _starts(self) -> AnyArray:
-        return np.concatenate([[0], np.cumsum([axis.n_bins for axis in self.axes])])
+    def _starts(self) -> IntArray:
+        return bin_starts([axis.n_bins for axis in self.axes])
 
     def _bins(self, variable: str | int) -> slice:
         position = self.schema.index(variable) if isinstance(variable, str) else range(len(self.axes))[variable]
@@ -138,7 +131,7 @@ class PairwiseMarginals:
         return self.counts[self._bins(first), self._bins(second)]
 
     def select(self, names: Iterable[str]) -> PairwiseMarginals:
-        """Return the counts of some variables, in the order asked for."""
+        """Return the counts of some variables, in the given order."""
         names = list(names)
         schema = self.schema.select(names)
         bins = np.concatenate([np.r_[self._bins(name)] for name in names])
@@ -159,7 +152,7 @@ class PairwiseMarginals:
     @classmethod
     @reading("pairwise marginals as written by `PairwiseMarginals.to_dict`")
     def from_dict(cls, fields: Mapping[str, Any]) -> PairwiseMarginals:
-        """Read what `to_dict` wrote, and check it; FileFormatError where it is something else."""
+        """Return the marginals that `to_dict` wrote, checked; raise FileFormatError for anything else."""
         if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
             raise FileFormatError(f"Pairwise marginals are a mapping with 'format': {FORMAT!r}.")
         if fields.get("version") != VERSION:
@@ -176,38 +169,6 @@ class PairwiseMarginals:
     def __repr__(self) -> str:
         bins = sum(axis.n_bins for axis in self.axes)
         return f"PairwiseMarginals({len(self.schema)} variables, {bins} bins, {self.n_rows:g} rows)"
-
-
-class _OnAxes(Protocol):
-    @property
-    def schema(self) -> Schema: ...
-    @property
-    def axes(self) -> tuple[Axis, ...]: ...
-
-
-def check_same_axes(first: _OnAxes, second: _OnAxes) -> None:
-    """Refuse to add counts of different variables or on different axes."""
-    if first.schema != second.schema:
-        raise InputError(
-            "Counts of different schemas do not add; make one schema from the sum of the profiles: "
-            f"{listed(first.schema.names)} and {listed(second.schema.names)}."
-        )
-    unequal = [v.name for v, a, b in zip(first.schema, first.axes, second.axes, strict=True) if a != b]
-    if unequal:
-        raise InputError(
-            f"Counts on different axes do not add; the axes of {listed(unequal)} differ. Make one set of "
-            "axes from the sum of the profiles."
-        )
-
-
-def check_codes(codes: CodeArray, n_bins: Sequence[int]) -> None:
-    """Refuse coded rows that do not fit their axes."""
-    fits = codes.ndim == 2 and codes.shape[1] == len(n_bins)
-    if not fits or np.any(codes.max(axis=0, initial=0) > n_bins):
-        raise InputError(
-            f"`codes` must have {len(n_bins)} columns, each with codes up to its axis's `n_bins`; "
-            f"got shape {codes.shape}."
-        )
 
 
 def _check_counts(counts: AnyArray, n_rows: float) -> None:

@@ -1,4 +1,4 @@
-"""Profile: the first pass over a table. Types and distribution of each column; from it schema and axes."""
+"""Profile: the first pass over a table. It holds the type and distribution of each column and gives schema and axes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TAIL = 0.005  # share of rows beyond the evenly spaced edges, on each side
 
 @dataclass(frozen=True)
 class Profile:
-    """What one pass over the rows tells of each column; profiles of parts of a table add up.
+    """Types and distributions of the columns, from one pass over the rows; profiles of parts of a table add up.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Profile:
     n_rows : float
         Number of rows, or sum of their weights.
     container : str, optional
-        Where the rows came from: "numpy", "dict", "pandas", "polars" or "pyarrow".
+        Type of the table: "numpy", "dict", "pandas", "polars" or "pyarrow".
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Profile:
 
     @classmethod
     def empty(cls) -> Profile:
-        """Return the profile of no rows, which adds to any other without changing it."""
+        """Return the profile of no rows, the zero of `+`."""
         return cls((), 0.0, None)
 
     @classmethod
@@ -60,7 +60,7 @@ class Profile:
         ----------
         data : Table, or anything `read_table` takes, with n rows
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows. A whole number counts as that many equal rows; rows of weight 0 as absent.
+            Weights of the rows. A whole number counts as that many equal rows; a row of weight 0 does not count.
         """
         table = read_table(data)
         weights = check_weights(sample_weight, table.n_rows)
@@ -115,20 +115,20 @@ class Profile:
     ) -> Schema:
         """Return what each column is.
 
-        Text, booleans and categoricals are categorical; integers are integer, and so are floats that are all
-        whole and at most 2**52 in size, with gaps or without (they come back as floats); other numbers and dates
-        are continuous. A fraction of an integer variable has probability zero: where fractions may come, say
-        that the kind is "continuous".
+        Text, booleans and categoricals are categorical. Integers are integer, and so are columns of floats that are
+        all whole and at most 2**52 in size, with or without missing values (results are floats again). Other numbers
+        and dates are continuous. An integer variable gives a fraction probability zero: if fractions may occur, set
+        the kind to "continuous".
 
         Parameters
         ----------
         kinds : mapping, optional
-            Kinds by name where they should be others: "continuous", "integer", "categorical", or "ordinal"
-            for a categorical variable whose order means something.
+            Kinds by name that replace those found: "continuous", "integer", "categorical", or "ordinal" for a
+            categorical variable whose order has a meaning.
         supports : mapping, optional
-            Bounds by name where they should be others: (low, high) with None for an open end; None for no bounds.
+            Bounds by name that replace those found: (low, high) with None for an open end; None for no bounds.
         steps : mapping, optional
-            Steps by name that continuous variables are rounded to where they should be others; zero for none.
+            Rounding steps of continuous variables by name that replace those found; zero for no rounding.
         """
         if self.container is None or not self.n_rows:
             raise InputError(
@@ -153,16 +153,16 @@ class Profile:
         return dict(given or {})
 
     def axes(self, schema: Schema, n_bins: int) -> tuple[Axis, ...]:
-        """Return the bins of each variable of a schema, spikes with bins of their own.
+        """Return the axis of each variable of a schema, with a bin for each spike.
 
-        Half of the edges are evenly spaced between the 0.5% and 99.5% quantiles, which shows the shape of a
-        density, and half hold equal counts between them, which keeps skewed and heavy-tailed columns apart.
-        All lie midway between observed values. Integers in a range of no more than `n_bins` have a bin each.
+        Half of the edges are evenly spaced between the 0.5% and 99.5% quantiles, which shows the shape of a density.
+        The other half have equal counts between them, which resolves skewed and heavy-tailed columns. All lie midway
+        between observed values. Integers in a range of at most `n_bins` values have a bin each.
 
         Parameters
         ----------
         schema : Schema
-            As `schema` returned it; kinds, categories and spikes are taken from it.
+            From `schema`; gives the kinds, categories and spikes.
         n_bins : int
             Largest number of intervals of a variable.
         """
@@ -179,7 +179,7 @@ def _support(variable: Variable, given: Any) -> tuple[float, float]:
         return EVERYWHERE
     if variable.categories is not None:
         raise InputError(
-            f"supports[{shown(variable.name)}] is of a categorical variable; only a number can have a support."
+            f"supports[{shown(variable.name)}] is for a categorical variable; only a number can have a support."
         )
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise InputError(

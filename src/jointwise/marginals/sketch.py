@@ -1,4 +1,4 @@
-"""ValueSketch: the distribution of one column of numbers, bounded in size and exactly mergeable."""
+"""ValueSketch: the distribution of one column of numbers, of bounded size; sketches of parts add up exactly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from jointwise._checks import read_only
+from jointwise._numerics import ordered_integers
 from jointwise.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -16,28 +17,27 @@ if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray, IntArray
 
 _BLOCK = 2**17  # rows sorted at a time
-# Steps that values may be rounded to, coarsest first; whole numbers are told by `is_integral`.
+# Steps that values may be rounded to, coarsest first; `is_integral` covers the step one.
 STEPS = (0.5, 0.25, 0.1, 0.05, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
-# A multiple of a step is known to this share of itself, up to so many steps.
+# Largest relative distance of a value from a multiple of its step, and most steps that a value may have.
 _STEP_ERROR, _MOST_STEPS = 1e-12, 2.0**31
-# A value is a spike that holds at least so many rows, this share of them, and so many times its neighbours' median.
+# A spike holds at least this many rows, this share of all rows, and this multiple of its neighbours' median count.
 _SPIKE_ROWS, _SPIKE_SHARE, _SPIKE_FACTOR = 10.0, 0.02, 5.0
 _FIELDS = ("keys", "counts", "low", "low_counts", "high", "high_counts")
 
 
 @dataclass(frozen=True, eq=False)
 class ValueSketch:
-    """Counts of the values of a column, grouped where there are too many different ones.
+    """Counts of the values of a column, grouped if there are too many different ones.
 
-    A float64 is mapped to an integer in the same order; values whose integers agree in all but the lowest
-    `shift` bits form a group. `shift` is the smallest for which at most `LIMIT` groups remain, so the sketch
-    is exact (`shift` 0: each group is one value) up to `LIMIT` different values, and otherwise groups values
-    that agree to a relative precision. Nothing in it depends on the order of the rows or on how they were
-    split into sketches that were then added.
+    Each float64 is mapped to an integer in the same order. Values whose integers agree in all but the lowest `shift`
+    bits form a group, and `shift` is the smallest that leaves at most `LIMIT` groups. So the sketch is exact (`shift`
+    0: each group is one value) up to `LIMIT` different values, and otherwise groups values that agree to a relative
+    precision. It depends neither on the order of the rows nor on how they were split into sketches that were added.
 
-    A quantile is found in the right group. Its error in rank is therefore at most the share of the rows that lie
-    strictly inside that group, at neither of its ends, and its error in value at most the group's width: less than
-    2**(shift - 52) of the value, for a shift of up to 52.
+    A quantile falls in the right group. Its error in rank is therefore at most the share of the rows strictly inside
+    that group, at neither end. Its error in value is at most the group's width: less than 2**(shift - 52) of the
+    value, for a shift of up to 52.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ValueSketch:
     low, high : array of shape (m,)
         Smallest and largest value of each group.
     low_counts, high_counts : array of shape (m,)
-        Rows that hold just these values.
+        Rows with exactly these values.
     is_integral : bool
         Whether all values are whole numbers.
     multiples : tuple of bool
@@ -86,7 +86,7 @@ class ValueSketch:
 
     @classmethod
     def of(cls, values: Any, weights: FloatArray | None = None) -> ValueSketch:
-        """Return the sketch of finite numbers of shape (n,), with weights that are not zero if any."""
+        """Return the sketch of finite numbers of shape (n,), with positive weights if any."""
         values = np.asarray(values, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
         if not np.all(np.isfinite(values)):
             raise InputError("A sketch takes finite numbers only.")
@@ -104,7 +104,8 @@ class ValueSketch:
             distinct, position = np.unique(values, return_inverse=True)
             counts = np.bincount(position, weights, minlength=len(distinct))
         integral = bool(np.all(distinct == np.rint(distinct)))
-        keys = _ordered_integers(distinct)
+        # shifted by one below zero, so that negative numbers are grouped like their absolute values
+        keys = ordered_integers(distinct) - (distinct < 0)
         multiples = tuple(_are_multiples(distinct, step) for step in STEPS)
         return _bounded(cls(0, keys, counts, distinct, counts, distinct, counts, integral, multiples))
 
@@ -130,7 +131,7 @@ class ValueSketch:
         return _bounded(ValueSketch(shift, keys, counts, low, low_counts, high, high_counts, integral, multiples))
 
     def _coarser(self, shift: int) -> ValueSketch:
-        """Return the same rows in coarser groups: neighbours whose keys then agree become one."""
+        """Return the same rows in coarser groups: neighbours whose keys become equal are merged."""
         if shift == self.shift or not len(self.keys):
             return self
         keys = self.keys >> (shift - self.shift)
@@ -169,7 +170,7 @@ class ValueSketch:
 
     @property
     def values(self) -> FloatArray:
-        """Different values, increasing, where `exact`; `counts` says how often each occurs."""
+        """Different values, increasing; their numbers of rows are `counts`. Raises unless `exact`."""
         if not self.exact:
             raise InputError(f"The column has more than {self.LIMIT} different values; not all are kept.")
         return self.low
@@ -187,7 +188,7 @@ class ValueSketch:
     def quantile(self, q: Any) -> Any:
         """Return the smallest value v with at least a share q of the rows at or below it.
 
-        Exact where `exact`, and for the ends of groups; inside a group its middle.
+        It is exact if the sketch is `exact` or v is an end of a group; inside a group it is the middle.
         """
         rank = np.clip(np.asarray(q, dtype=np.float64), 0.0, 1.0) * self.n
         upto = np.cumsum(self.counts)
@@ -199,7 +200,7 @@ class ValueSketch:
         return np.where(at_high & (self.low[group] < self.high[group]), self.high[group], below_high)[()]
 
     def without(self, spikes: Sequence[float]) -> tuple[FloatArray, FloatArray, AnyArray]:
-        """Return smallest and largest values and counts of the groups, less the rows of some values."""
+        """Return the smallest values, largest values and counts of the groups, without the rows at the spikes."""
         counts = self.counts.copy()
         for spike in spikes:
             group = np.searchsorted(self.high, spike)
@@ -212,11 +213,11 @@ class ValueSketch:
 
     @property
     def step(self) -> float:
-        """Coarsest of `STEPS` that all values are whole multiples of; zero where there is none."""
+        """Coarsest of `STEPS` of which all values are whole multiples; zero if there is none."""
         return next((step for step, holds in zip(STEPS, self.multiples, strict=True) if holds), 0.0)
 
     def is_numbering(self, least: int) -> bool:
-        """Whether the values number at least so many rows: whole, none twice, from about zero to about their number."""
+        """Return whether the values number the rows: at least `least`, whole, distinct, from about zero upwards."""
         if not self.is_integral or self.n < least:
             return False
         fills = 0 <= self.min <= 0.1 * self.n and self.max < 2 * self.n
@@ -225,12 +226,12 @@ class ValueSketch:
     def spikes(self, most_values: int = 10) -> tuple[float, ...]:
         """Return values that repeat far more often than a density allows.
 
-        A value is a spike if it holds at least 10 rows and 2% of them, and more than 5 times the median count
-        of its 8 nearest neighbours (4 on each side). The rows that are left are then looked at once more in the same
-        way: where nine in ten are zero, a value that a tenth of the others share is a spike too. A column of one value
-        is a spike, and one of at most `most_values` values that come back 10 times on average is all spikes. Where the
-        sketch is not `exact`, only values at the end of a group can be found: a spike with close neighbours on both
-        sides is then missed.
+        A value is a spike if it holds at least 10 rows, 2% of all rows, and more than 5 times the median count of its
+        8 nearest neighbours (4 on each side). The remaining rows are then searched once more in the same way: if nine
+        in ten are zero, a value shared by a tenth of the others is a spike too. The value of a constant column is a
+        spike, and so are all values of a column with at most `most_values` of them, each repeated 10 times on average.
+        If the sketch is not `exact`, only values at the ends of groups are found: a spike with close neighbours on
+        both sides is missed.
 
         >>> ValueSketch.of([0.0] * 50 + [7.0] * 20 + list(range(100, 150))).spikes()
         (0.0, 7.0)
@@ -248,7 +249,7 @@ class ValueSketch:
 
 
 def _tall(counts: AnyArray, n: float) -> AnyArray:
-    """Which of the values, whose counts are given in their order, hold far more of ``n`` rows than their neighbours."""
+    """Return which values, given their counts in order, hold far more of the ``n`` rows than their neighbours."""
     tall = np.zeros(len(counts), dtype=bool)
     for i in np.flatnonzero(counts >= max(_SPIKE_ROWS, _SPIKE_SHARE * n)).tolist():
         tall[i] = counts[i] > _SPIKE_FACTOR * np.median(_around(counts, i)) if len(counts) > 1 else True
@@ -256,7 +257,7 @@ def _tall(counts: AnyArray, n: float) -> AnyArray:
 
 
 def _are_multiples(values: FloatArray, step: float) -> bool:
-    """Whether all values are whole multiples of a step; a few are looked at first, for most columns end there."""
+    """Return whether all values are whole multiples of a step; a few are tried first, which settles most columns."""
     return all(_is_whole(part, step) for part in (values[:: max(len(values) // 64, 1)], values))
 
 
@@ -271,16 +272,10 @@ def _around(counts: AnyArray, i: int) -> AnyArray:
     return np.concatenate([counts[max(i - 4, 0) : i], counts[i + 1 : i + 5]])
 
 
-def _ordered_integers(values: FloatArray) -> IntArray:
-    """Return integers in the order of the floats: their bits, reversed for negative numbers."""
-    bits = values.view(np.int64)
-    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
-
-
 def _bounded(sketch: ValueSketch) -> ValueSketch:
-    """Drop bits until at most LIMIT groups are left."""
+    """Drop the fewest bits that leave at most LIMIT groups."""
     lowest, highest = 0, 63
-    while lowest < highest:  # the number of groups falls with the bits dropped, so halve the range
+    while lowest < highest:  # bisection: the number of groups falls with the bits dropped
         middle = (lowest + highest) // 2
         groups = 1 + np.count_nonzero(np.diff(sketch.keys >> middle))
         lowest, highest = (lowest, middle) if groups <= sketch.LIMIT else (middle + 1, highest)
@@ -288,7 +283,7 @@ def _bounded(sketch: ValueSketch) -> ValueSketch:
 
 
 def _merged_keys(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the keys of two increasing lists as one, and where those of each are in it."""
+    """Return the union of two increasing lists of keys, and the positions of each list's keys in it."""
     both = np.concatenate([first, second])
     order = np.argsort(both, kind="stable")
     both = both[order]

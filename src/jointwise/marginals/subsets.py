@@ -11,27 +11,27 @@ import numpy as np
 
 from jointwise._checks import check_weights, listed, read_only, shown
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.axes import Axis, encode_rows
+from jointwise.axes import Axis
 from jointwise.engines import Subset, subset_counts
 from jointwise.exceptions import InputError
-from jointwise.marginals.pairwise import MEMORY_LIMIT, check_codes, check_same_axes
-from jointwise.tables import encode
+from jointwise.marginals.base import MEMORY_LIMIT, Marginals, check_codes
+from jointwise.marginals.coding import code_table
 from jointwise.tables.variables import Schema
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SubsetMarginals:
-    """Counts of some subsets of variables: axes plus one table for each subset, which add up under `+`.
+class SubsetMarginals(Marginals):
+    """Counts of some subsets of variables: axes plus one table for each subset; counts on equal axes add up.
 
-    Exact marginals of a known joint are written the same way, with masses instead of counts.
+    Exact marginals of a known joint have the same form, with masses instead of counts.
 
     Parameters
     ----------
     schema : Schema of N variables
     axes : tuple of N axes
     counts : mapping from subsets to arrays of shape (n_bins of the first, n_bins of the second, ...)
-        A subset is a tuple of increasing positions of variables, such as (0, 2, 3). Each table counts the rows that
-        have all values of its subset.
+        A subset is a tuple of increasing positions of variables, such as (0, 2, 3). Each table counts the rows in
+        which no variable of its subset is missing.
     n_rows : float
         Number of rows, or sum of their weights, rows with missing values included.
 
@@ -48,17 +48,11 @@ class SubsetMarginals:
     6.0
     """
 
-    schema: Schema
-    axes: tuple[Axis, ...]
     counts: Mapping[Subset, AnyArray]
-    n_rows: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", tuple(self.axes))
+        super().__post_init__()
         object.__setattr__(self, "counts", {s: read_only(table) for s, table in sorted(self.counts.items())})
-        object.__setattr__(self, "n_rows", float(self.n_rows))
-        if len(self.axes) != len(self.schema):
-            raise InputError(f"Expected {len(self.schema)} axes, one for each variable; got {len(self.axes)}.")
         check_subsets(self.counts, len(self.axes))
         for subset, table in self.counts.items():
             expected = tuple(self.axes[n].n_bins for n in subset)
@@ -73,7 +67,7 @@ class SubsetMarginals:
         cls, data: Any, schema: Schema, axes: Sequence[Axis], subsets: Iterable[Subset], sample_weight: Any = None
     ) -> SubsetMarginals:
         """Return the counts of a table, with weights of its rows if any."""
-        return cls.from_codes(encode_rows(encode(data, schema), axes), schema, axes, subsets, sample_weight)
+        return cls.from_codes(code_table(data, schema, axes), schema, axes, subsets, sample_weight)
 
     @classmethod
     def from_codes(
@@ -95,14 +89,14 @@ class SubsetMarginals:
         return cls(schema, tuple(axes), counts, len(codes) if weights is None else weights.sum())
 
     def masses(self) -> dict[Subset, FloatArray]:
-        """Return the table of each subset divided by its sum; a subset that no row has is left out."""
+        """Return the table of each subset divided by its sum; subsets without rows are left out."""
         totals = {subset: float(table.sum()) for subset, table in self.counts.items()}
         return {subset: table / totals[subset] for subset, table in self.counts.items() if totals[subset] > 0}
 
     def __add__(self, other: object) -> SubsetMarginals:
         if not isinstance(other, SubsetMarginals):
             return NotImplemented
-        check_same_axes(self, other)
+        self._check_addable(other)
         if self.counts.keys() != other.counts.keys():
             raise InputError("Counts of different subsets do not add; count the same subsets of both tables.")
         counts = {subset: table + other.counts[subset] for subset, table in self.counts.items()}
@@ -116,15 +110,14 @@ class SubsetMarginals:
             and all(np.array_equal(table, other.counts[subset]) for subset, table in self.counts.items())
         )
 
-    def __hash__(self) -> int:
-        return hash((self.schema, self.n_rows))
+    __hash__ = Marginals.__hash__
 
     def __repr__(self) -> str:
         return f"SubsetMarginals({len(self.schema)} variables, {len(self.counts)} subsets, {self.n_rows:g} rows)"
 
 
 def check_subsets(subsets: Iterable[Subset], n_variables: int) -> None:
-    """Refuse anything but tuples of increasing positions of variables."""
+    """Raise unless each subset is a tuple of increasing positions of variables."""
     for subset in subsets:
         known = all(0 <= n < n_variables for n in subset)
         if not subset or not known or list(subset) != sorted(set(subset)):

@@ -13,12 +13,13 @@ from jointwise._typing import BoolArray, FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import PointMass
-from jointwise.joint import JointDensity, ProductMixture
+from jointwise.joint import JointDensity
 from jointwise.joint.events import Interval, Point, Region
-from jointwise.joint.moments import quantiles
+from jointwise.joint.margin import Margin
 from jointwise.plots._figure import text
+from jointwise.tables.dtypes import is_temporal, parse_datetime
 from jointwise.tables.times import END_DAY, FIRST_DAY, time_zone
-from jointwise.tables.variables import Kind, Variable, is_temporal, parse_datetime
+from jointwise.tables.variables import Kind, Variable
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -284,9 +285,9 @@ def _range(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> t
     """Ends of the range that is drawn, for a variable that is not drawn value by value."""
     smooth = _is_smooth(dictionary)
     atoms = dictionary.take(smooth)
-    alone = ProductMixture(np.ones(1), ((weights[smooth] / weights[smooth].sum())[:, None],), (atoms,))
+    alone = Margin(atoms, weights[smooth] / weights[smooth].sum())
     levels = np.array([TAIL, LEAST_TAIL, 0.25, 0.75, 1 - LEAST_TAIL, 1 - TAIL])
-    tail, least, lower, upper, most, far = quantiles(alone, 0, levels)
+    tail, least, lower, upper, most, far = alone.quantiles(levels)
     reach = REACH * (upper - lower)
     low, high = min(least, max(tail, lower - reach)), max(most, min(far, upper + reach))
     seen_low, seen_high = variable.observed

@@ -20,7 +20,7 @@ from jointwise.relatives._states import state_axes, state_density
 from jointwise.relatives.solvers import CoupledMirrorDescent, CoupledProblem, StepRule
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Factors, PairwiseProblem, RowsEM, RowsProblem, Solution, solve, split_factors
-from jointwise.solvers.pairs_successive_projection import Groups, best_split, even_splits, largest_rank
+from jointwise.solvers.pairs_successive_projection import Groups, best_split, even_splits, most_split_components
 from jointwise.tables.variables import Kind, Schema
 
 METHODS = ("spa", "opt", "em")
@@ -172,7 +172,7 @@ class PairwisePMF(JointRelative):
     def _splits(self, sizes: Sequence[int], rng: np.random.Generator) -> list[Groups]:
         if self.split is None:
             self._check_n_components(
-                self.n_components, largest_rank(sizes), "the states of the smaller group of columns"
+                self.n_components, most_split_components(sizes), "the states of the smaller group of columns"
             )
             return even_splits(sizes, self.n_init, rng)
         if self.split >= len(sizes):

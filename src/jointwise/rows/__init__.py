@@ -1,10 +1,6 @@
-"""Rows as codes, wherever they lie.
+"""Rows as codes, wherever they are kept.
 
-`Rows` is what a fit asks of them. `CodedRows` holds the codes here, in memory or in a mapped file; `PartedRows` leaves
-them with the workers of a cluster. `sources` has one module for each place a table can come from.
+`base.Rows` is what a fit needs of them. `coded.CodedRows` keeps the codes on this machine, in memory or in a mapped
+file; `parted.PartedRows` leaves them with the workers of a cluster. `sources` has one module for each place that a
+table can come from.
 """
-
-from jointwise.rows.base import Rows
-from jointwise.rows.coded import CodedRows
-
-__all__ = ["CodedRows", "Rows"]

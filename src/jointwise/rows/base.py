@@ -1,9 +1,9 @@
-"""What a fit asks of rows, wherever they lie."""
+"""What a fit needs of rows, wherever they are kept."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from jointwise.rows.coded import CodedRows
 
 
+class Statistic(Protocol):
+    """A small value that adds up over parts of a table."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+StatisticT = TypeVar("StatisticT", bound=Statistic)
+
+
 class Rows(ABC):
-    """Coded rows, wherever they lie: what a fit asks of them.
+    """Coded rows, wherever they are kept.
 
     Attributes
     ----------
@@ -32,7 +41,7 @@ class Rows(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return the number of rows, whatever they weigh."""
+        """Return the number of rows, without regard to weights."""
 
     @property
     @abstractmethod
@@ -41,37 +50,37 @@ class Rows(ABC):
 
     @property
     @abstractmethod
-    def margins(self) -> tuple[FloatArray, ...]:
+    def column_counts(self) -> tuple[FloatArray, ...]:
         """Counts of the bins of each column, each of shape (n_bins,)."""
 
     @abstractmethod
     def take(self, chosen: IntArray) -> CodedRows:
-        """Return the rows at these positions, which rise, in memory."""
+        """Return the rows at these increasing positions, in memory."""
 
     @abstractmethod
     def engine(self) -> PosteriorEngine:
-        """Return the rows ready for posterior counts."""
+        """Return an engine for posterior counts of the rows."""
 
     @abstractmethod
     def pairs(self) -> PairwiseMarginals:
         """Return the counts of all pairs of columns."""
 
     def canonical(self) -> CodedRows:
-        """Return equal rows as one, in the order of their codes, in memory; see `CodedRows.canonical`."""
+        """Return the rows in memory, with equal rows merged and sorted by their codes; see `CodedRows.canonical`."""
         return self.take(np.arange(len(self))).canonical()
 
     def on(self, device: str) -> Rows:
-        """Return the rows with their passes run on a device: "cpu" or "cuda"."""
+        """Return the same rows, whose passes run on a device: "cpu" or "cuda"."""
         if device != "cpu":
             raise InputError(
-                f'device="{device}" needs the rows on this machine; {type(self).__name__} lie elsewhere. Use '
-                'device="cpu", or read the table here, for instance as Parquet files.'
+                f'device="{device}" needs the rows on this machine, but they are in a cluster. Use device="cpu", or '
+                "read the table here, for instance as Parquet files."
             )
         return self
 
     def marginal(self, n: int) -> FloatArray:
-        """Counts of the bins of column ``n``; shape (n_bins,)."""
-        return self.margins[n]
+        """Return the counts of the bins of column ``n``; shape (n_bins,)."""
+        return self.column_counts[n]
 
     @property
     def n_bins(self) -> list[int]:

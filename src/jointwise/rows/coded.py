@@ -1,4 +1,4 @@
-"""Rows as their bin numbers: all that is kept of a table for passes over it."""
+"""CodedRows: the rows of a table as bin numbers, on this machine."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_weights
+from jointwise._checks import check_weights, shown, unknown_name
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorEngine, posterior_engine
+from jointwise.exceptions import InputError
 from jointwise.marginals.coding import code_table
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows
-from jointwise.tables import read_table
+from jointwise.tables import Table, read_table
 from jointwise.tables.variables import Schema
 
-# Rows whose bins are counted at once, so that counting takes no memory to speak of.
+# Rows whose bins are counted at a time, so that counting needs little memory.
 COUNTED_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class CodedRows(Rows):
-    """A table of which only the bin of each cell is kept, in one or two bytes.
+    """A table reduced to the bin of each cell, in one or two bytes.
 
     Parameters
     ----------
     schema : Schema
     axes : tuple of Axis
     codes : array of shape (n, N), uint8 or uint16
-        Bin of each cell; `n_bins` of its axis where it is missing. It may lie in a memory-mapped file.
+        Bin of each cell; `n_bins` of its axis if the cell is missing. The array may be a memory-mapped file.
     weights : array of shape (n,), optional
-        How often each row counts.
+        Weights of the rows.
     device : "cpu" or "cuda"
         Where passes over the rows run.
 
@@ -57,10 +58,16 @@ class CodedRows(Rows):
 
     @classmethod
     def of(cls, data: Any, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None) -> CodedRows:
-        """Code the rows of a table."""
+        """Return the coded rows of a table."""
         table = read_table(data)
         weights = check_weights(sample_weight, table.n_rows)
         return cls(schema, tuple(axes), code_table(table, schema, axes), weights)
+
+    @classmethod
+    def of_block(cls, block: Any, schema: Schema, axes: Sequence[Axis], weights: str | None) -> CodedRows:
+        """Return the coded rows of a block of a table, whose column `weights`, if given, holds their weights."""
+        table, row_weights = split_weights(block, weights)
+        return cls.of(table, schema, axes, row_weights)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -71,7 +78,7 @@ class CodedRows(Rows):
         return float(len(self.codes) if self.weights is None else self.weights.sum())
 
     @cached_property
-    def margins(self) -> tuple[FloatArray, ...]:
+    def column_counts(self) -> tuple[FloatArray, ...]:
         """Counts of the bins of each column, each of shape (n_bins,)."""
         counts = [np.zeros(bins + 1) for bins in self.n_bins]
         for start in range(0, len(self.codes), COUNTED_ROWS):
@@ -87,14 +94,14 @@ class CodedRows(Rows):
         return replace(self, codes=self.codes[chosen], weights=weights)
 
     def with_weights(self, weights: FloatArray) -> CodedRows:
-        """Return the same rows with other weights, those of weight zero left out."""
+        """Return the same rows with other weights, without rows of weight zero."""
         here = weights > 0
         return replace(self, codes=self.codes[here], weights=weights[here])
 
     def canonical(self) -> CodedRows:
-        """Return equal rows as one with their weights added, in the order of their codes; empty rows are left out.
+        """Return equal rows merged, with their weights added, sorted by their codes; empty rows are left out.
 
-        Whatever is computed from it depends neither on the order of the rows nor on whether one is repeated or weighs
+        Results computed from it depend neither on the order of the rows nor on whether a row is repeated or weighs
         more.
         """
         weights = np.ones(len(self.codes)) if self.weights is None else self.weights
@@ -106,7 +113,7 @@ class CodedRows(Rows):
         return replace(self.take(useful[first]), weights=added)
 
     def on(self, device: str) -> CodedRows:
-        """Return the rows with their passes run on a device: "cpu" or "cuda"."""
+        """Return the same rows, whose passes run on a device: "cpu" or "cuda"."""
         return replace(self, device=device)
 
     def pairs(self) -> PairwiseMarginals:
@@ -114,5 +121,27 @@ class CodedRows(Rows):
         return PairwiseMarginals.from_codes(self.codes, self.schema, self.axes, self.weights, self.device)
 
     def engine(self) -> PosteriorEngine:
-        """Return the rows ready for posterior counts."""
+        """Return an engine for posterior counts of the rows."""
         return posterior_engine(self.codes, self.n_bins, self.weights, self.device)
+
+
+def split_weights(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:
+    """Return a block without its column of weights, and the weights; without a `column`, the whole block and None.
+
+    >>> table, weights = split_weights({"a": [1, 2], "w": [0.5, 2.0]}, "w")
+    >>> table.names, weights
+    (('a',), array([0.5, 2. ]))
+    """
+    table = read_table(block)
+    if column is None:
+        return table, None
+    if column not in table.names:
+        raise unknown_name("column in `sample_weight`:", column, table.names)
+    where = table.names.index(column)
+    found = table.read(where)
+    if found.labels is not None or found.dtype not in {"float64", "int64"}:
+        raise InputError(f"`sample_weight` must name a column of numbers; {shown(column)} holds {found.dtype} values.")
+    rest = [n for n in range(len(table.names)) if n != where]
+    if not rest:
+        raise InputError(f"The table has no column besides {shown(column)}, which `sample_weight` names.")
+    return table.select(rest), check_weights(found.values, table.n_rows)

@@ -1,4 +1,4 @@
-"""Rows whose codes lie in parts elsewhere: functions are sent to them, and only small values come back."""
+"""PartedRows: rows whose codes are kept in parts by a cluster. Functions are sent to them, small values return."""
 
 from __future__ import annotations
 
@@ -14,43 +14,41 @@ from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows.base import Rows
+from jointwise.rows.base import Rows, StatisticT
 from jointwise.rows.coded import CodedRows
-from jointwise.rows.sources.base import StatisticT, code_block
 from jointwise.tables.variables import Schema
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows: their codes, of shape (n, N), and if they have weights, those, of shape (n,)."""
+    """Codes of some rows, of shape (n, N), and their weights, of shape (n,), if they have any."""
 
     codes: CodeArray
     weights: FloatArray | None = None
 
     @classmethod
     def of(cls, block: Any, schema: Schema, axes: Sequence[Axis], weights: str | None) -> Part:
-        """Code the rows of a block, one of whose columns may hold their weights."""
-        rows = code_block(block, schema, axes, weights)
+        """Return the codes of a block of a table, whose column `weights`, if given, holds the weights of its rows."""
+        rows = CodedRows.of_block(block, schema, axes, weights)
         return cls(rows.codes, rows.weights)
 
 
 class Parts(ABC):
-    """Codes of a table in parts, in the order of its rows: what a cluster owes.
+    """The parts of a coded table, in the order of its rows: what a cluster provides.
 
-    Functions that are passed may be sent to other processes, and several may run at the same time in one of them.
+    Functions given to its methods may be sent to other processes, and several may run at the same time in one process.
     """
 
     @abstractmethod
     def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
-        """Return the sum of a statistic over all parts, added where they lie.
+        """Return the sum of a statistic over all parts, added in the cluster.
 
-        The order of additions is fixed by the parts alone, whichever is done first: the result is the same, bit for
-        bit, on every repeat.
+        The parts alone fix the order of additions, so the result is the same, bit for bit, on every repeat.
         """
 
     @abstractmethod
     def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
-        """Return what a function makes of every part and its own argument, in the order of the parts."""
+        """Return a function's result for every part with the part's own argument, in the order of the parts."""
 
     @property
     @abstractmethod
@@ -59,16 +57,16 @@ class Parts(ABC):
 
 
 class PartedRows(Rows):
-    """Coded rows that lie in parts elsewhere.
+    """Coded rows that a cluster keeps in parts.
 
     Parameters
     ----------
     schema : Schema of N variables
     axes : sequence of N axes
     parts : Parts
-        Codes are uint8 or uint16 as `encode_rows` makes them; a part may have no rows.
+        Their codes are uint8 or uint16, as `encode_rows` makes them; a part may have no rows.
     weighted : bool
-        Whether all parts have weights, or none.
+        Whether the parts have weights; either all have or none.
     """
 
     def __init__(self, schema: Schema, axes: Sequence[Axis], parts: Parts, *, weighted: bool = False) -> None:
@@ -79,7 +77,7 @@ class PartedRows(Rows):
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Position of the first row of every part, and their number at the end."""
+        """Position of the first row of every part, and the number of rows at the end."""
         return np.concatenate([[0], np.cumsum(self._parts.lengths, dtype=np.int64)])
 
     def __len__(self) -> int:
@@ -91,13 +89,13 @@ class PartedRows(Rows):
         return self._parts.total(_sum_of_weights) if self._weighted else float(len(self))
 
     @cached_property
-    def margins(self) -> tuple[FloatArray, ...]:
+    def column_counts(self) -> tuple[FloatArray, ...]:
         """Counts of the bins of each column, each of shape (n_bins,), all from one pass."""
-        stacked: FloatArray = self._parts.total(partial(_stacked_margins, schema=self.schema, axes=self.axes))
+        stacked: FloatArray = self._parts.total(partial(_stacked_counts, schema=self.schema, axes=self.axes))
         return tuple(np.split(stacked, np.cumsum(self.n_bins)[:-1]))
 
     def take(self, chosen: IntArray) -> CodedRows:
-        """Return the rows at these positions, which rise, in memory; no other row comes here."""
+        """Return the rows at these increasing positions, in memory; no other row is transferred."""
         cuts = np.searchsorted(chosen, self._starts[1:-1])
         own = [
             positions - start if len(positions) < n else slice(None)
@@ -112,12 +110,12 @@ class PartedRows(Rows):
         return self._parts.total(partial(_pair_counts, schema=self.schema, axes=self.axes))
 
     def engine(self) -> PosteriorEngine:
-        """Return the rows ready for posterior counts."""
+        """Return an engine for posterior counts of the rows."""
         return _PartedEngine(self._parts, self.n_bins)
 
 
 class _PartedEngine(PosteriorEngine):
-    """Posterior counts of every part where it lies, then their sum."""
+    """Posterior counts of every part in the cluster, then their sum."""
 
     def __init__(self, parts: Parts, n_bins: Sequence[int]) -> None:
         self._parts = parts
@@ -136,8 +134,8 @@ def _sum_of_weights(part: Part) -> float:
     return 0.0 if part.weights is None else float(part.weights.sum())
 
 
-def _stacked_margins(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> AnyArray:
-    return np.concatenate(CodedRows(schema, axes, part.codes, part.weights).margins)
+def _stacked_counts(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> AnyArray:
+    return np.concatenate(CodedRows(schema, axes, part.codes, part.weights).column_counts)
 
 
 def _pair_counts(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> PairwiseMarginals:
@@ -145,9 +143,9 @@ def _pair_counts(part: Part, schema: Schema, axes: tuple[Axis, ...]) -> Pairwise
 
 
 def _posterior_counts(part: Part, n_bins: Sequence[int], tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
-    """Posterior counts of one part, in one thread: parts run side by side.
+    """Return the posterior counts of one part, in one thread, because parts run side by side.
 
-    Arrays that were sent are read-only, and numba would compile the pass once more for those.
+    Arrays that were sent are read-only, for which numba would compile the pass again; so they are made writable.
     """
     codes: CodeArray = np.require(part.codes, requirements=["C", "W"])
     weights = None if part.weights is None else np.require(part.weights, requirements=["C", "W"])

@@ -14,19 +14,13 @@ A solver is a record of settings, and `solve` runs it on a problem. Which to pic
 from jointwise.solvers.base import Reached, Solution, Solver, Status, solve
 from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_alternating import AlternatingMirrorDescent
-from jointwise.solvers.pairs_em import PairwiseEM, pairwise_divergence
+from jointwise.solvers.pairs_em import PairwiseEM
 from jointwise.solvers.pairs_mirror_descent import MirrorDescentPairs
 from jointwise.solvers.pairs_problem import PairwiseProblem
-from jointwise.solvers.pairs_successive_projection import (
-    nonnegative_least_squares,
-    split_factors,
-    split_start,
-    split_starts,
-    successive_projection,
-)
+from jointwise.solvers.pairs_successive_projection import split_factors, split_starts
 from jointwise.solvers.rows_em import RowsEM, RowsProblem
 from jointwise.solvers.simplex import mean_log_likelihood, simplex_weights
-from jointwise.solvers.starts import marginal_coefficients, random_start, start_around
+from jointwise.solvers.starts import random_start, start_around
 
 __all__ = [
     "AlternatingMirrorDescent",
@@ -40,16 +34,11 @@ __all__ = [
     "Solution",
     "Solver",
     "Status",
-    "marginal_coefficients",
     "mean_log_likelihood",
-    "nonnegative_least_squares",
-    "pairwise_divergence",
     "random_start",
     "simplex_weights",
     "solve",
     "split_factors",
-    "split_start",
     "split_starts",
     "start_around",
-    "successive_projection",
 ]

@@ -1,39 +1,29 @@
-"""EM with squared extrapolation: the loop that every likelihood of factors shares."""
+"""EM with squared extrapolation, shared by every likelihood of factors."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.solvers.base import Solver
+from jointwise.solvers.base import ProblemT, Solver
 from jointwise.solvers.factors import Factors, stacked_slices
 
-# A model mass below this is taken as this: quotients and logarithms stay finite where masses underflow.
+# Model masses below this are raised to it: quotients and logarithms stay finite where masses underflow.
 LEAST_MASS = 1e-290
-# An extrapolation may shrink a coefficient to this fraction of its plain update, never to zero: from zero a
-# multiplicative update could not bring it back.
+# An extrapolation may shrink a coefficient to this fraction of its plain update, never to zero, which multiplicative
+# updates could not leave.
 _LEAST_SHRINK = 0.1
 _LONGEST_STRIDE = 1e3
 
 
-class Stacked(Protocol):
-    """A problem whose coefficients are stacked variable by variable."""
-
-    @property
-    def slices(self) -> tuple[slice, ...]:
-        """Rows of each variable in arrays that stack the atoms of all variables."""
-
-
-ProblemT = TypeVar("ProblemT", bound=Stacked)
-
-
 class EMState(NamedTuple):
-    """A point, and what one EM update from it gave."""
+    """A point, and the result of one EM update from it."""
 
     point: FloatArray  # weights in the first row, then all B_n stacked: (1 + sum L, F)
     objective: float
@@ -43,15 +33,15 @@ class EMState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
-    """EM on all factors at once; a subclass says what one update is.
+    """EM on all factors at once; a subclass defines the update.
 
-    A step is an update followed by a squared extrapolation; where that is worse than the plain update, the plain
-    update is taken, so the objective never rises.
+    A step is an update followed by a squared extrapolation. If that is worse than the plain update, the plain update
+    is taken, so the objective never rises.
 
     Parameters
     ----------
     start : Factors
-        Where to start; zeros in it stay zero.
+        Factors to start from; zeros in them stay zero.
     tol : float
         Stop when two steps in a row each lower the objective (in nats) by no more than this.
     """
@@ -73,7 +63,7 @@ class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
         point = state.update
         objective, update = self.update(problem, point)
         leap = extrapolate(state.point.reshape(-1, 1), point.reshape(-1, 1), update.reshape(-1, 1))
-        leap = normalised(problem.slices, leap.reshape(point.shape), update)
+        leap = normalised(self._slices, leap.reshape(point.shape), update)
         leap_objective, leap_update = self.update(problem, leap)
         if leap_objective <= objective:
             point, objective, update = leap, leap_objective, leap_update
@@ -89,14 +79,19 @@ class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
 
     def value(self, state: EMState) -> Factors:
         """Return the factors."""
-        return Factors.at(state.point, stacked_slices([len(b) for b in self.start.coefficients]))
+        return Factors.at(state.point, self._slices)
+
+    @cached_property
+    def _slices(self) -> tuple[slice, ...]:
+        """Rows of each variable in arrays that stack the atoms of all variables."""
+        return stacked_slices([len(b) for b in self.start.coefficients])
 
 
 def extrapolate(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Squared extrapolation (SQUAREM) through a point and its first and second update; the sum is not kept.
+    """Return the squared extrapolation (SQUAREM) through a point and its first and second update, not normalised.
 
-    The stride is the quotient of the lengths of the first and second differences, in the local metric of the
-    simplex (squares divided by the coefficient), over all but a last axis of independent problems.
+    The stride is the quotient of the lengths of the first and second differences, in the local metric of the simplex
+    (squares divided by the coefficient). The last axis runs over independent problems.
     """
     change = first - start
     bend = second - first - change
@@ -108,7 +103,7 @@ def extrapolate(start: FloatArray, first: FloatArray, second: FloatArray) -> Flo
 
 
 def normalised(slices: Sequence[slice], point: FloatArray, fallback: FloatArray) -> FloatArray:
-    """Scale weights and columns to sum one, in place; what is empty becomes what it is in `fallback`."""
+    """Scale weights and columns to sum to one, in place; those without mass are taken from `fallback`."""
     if not point[0].any():
         point[0] = fallback[0]
     point[0] /= point[0].sum()

@@ -1,4 +1,4 @@
-"""The contract of a solver, the one loop that runs it, and what comes out."""
+"""The contract of a solver, the loop that runs it, and its outcome."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Solution(Generic[ValueT]):
     status : Status
         How the run ended.
     message : str
-        The same as a sentence, with advice where there is some.
+        The same as a sentence, with advice if there is any.
     history : array of shape (n_steps + 1,)
         The objective at the start and after every step.
     n_steps : int
@@ -62,7 +62,7 @@ class Solution(Generic[ValueT]):
 
 @dataclass(frozen=True, eq=False)
 class Reached(Generic[StateT]):
-    """Where a run is.
+    """The position of a run.
 
     Attributes
     ----------
@@ -77,13 +77,12 @@ class Reached(Generic[StateT]):
 
 
 class Solver(ABC, Generic[ProblemT, StateT, ValueT]):
-    """An immutable record of settings that knows how to improve a state of a problem step by step.
+    """An immutable record of settings, with the steps that improve a state of a problem.
 
-    A concrete solver is a frozen dataclass. A state is a value of its own: `step` returns a new one.
-    Objectives are minimised.
+    A concrete solver is a frozen dataclass. States are values: `step` returns a new one. Objectives are minimised.
     """
 
-    #: What to do when the objective rises between steps; empty where it cannot.
+    #: What to do when the objective rises between steps; empty if it cannot.
     advice: str = ""
 
     @abstractmethod
@@ -104,7 +103,7 @@ class Solver(ABC, Generic[ProblemT, StateT, ValueT]):
 
     @abstractmethod
     def value(self, state: StateT) -> ValueT:
-        """Return the answer a state stands for."""
+        """Return the answer that a state holds."""
 
 
 def solve(
@@ -117,7 +116,7 @@ def solve(
     resume: Reached[StateT] | None = None,
     on_state: Callable[[Reached[StateT]], None] | None = None,
 ) -> Solution[ValueT]:
-    """Run a solver until its stopping rule is met, the steps are spent or the objective is not finite.
+    """Run a solver until its stopping rule is met, the steps are used up or the objective is not finite.
 
     Parameters
     ----------
@@ -126,15 +125,15 @@ def solve(
     problem
         What to solve.
     max_steps : int
-        The most steps to take; zero returns the start.
+        Largest number of steps; zero returns the start.
     callback : callable, optional
         Called with the number of steps taken and the objective, at the start and after every step.
     keep_on_interrupt : bool
-        Whether a keyboard interrupt after the start ends the run with the state reached, rather than being raised.
+        Whether a keyboard interrupt after the start ends the run with the state reached, instead of being raised.
     resume : Reached, optional
-        Where an earlier run of the same solver on the same problem was; this one goes on from there.
+        Position of an earlier run of the same solver on the same problem, from which this one continues.
     on_state : callable, optional
-        Called with where the run is, at the start and after every step.
+        Called with the position of the run, at the start and after every step.
 
     Returns
     -------
@@ -142,7 +141,7 @@ def solve(
         Its value is that of the last state with a finite objective.
     """
     if max_steps < 0:
-        raise InputError(f"max_steps must be zero or more, not {max_steps}.")
+        raise InputError(f"max_steps must be zero or more; got {max_steps}.")
     if resume is None:
         state = solver.init(problem)
         history = [solver.objective(state)]
@@ -189,7 +188,7 @@ def _message(
         Status.NOT_FINITE: f"{name} met an objective that is not finite at step {steps}.",
         Status.INTERRUPTED: f"{name} was interrupted after {steps} steps, before its tolerance was met.",
     }[status]
-    # Rounding may lift a converged objective in its last digits: that is not a rise.
+    # rounding may raise a converged objective in its last digits: that does not count
     finite = history[np.isfinite(history)]
     rises = int(np.sum(np.diff(finite) > 1e-9 * np.abs(finite[:-1])))
     if rises:

@@ -1,4 +1,4 @@
-"""Factors of a low-rank joint, and how they lie in one array."""
+"""Factors of a low-rank joint, and their layout in one array."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Factors:
         for n, coefficients in enumerate(self.coefficients):
             if coefficients.ndim != 2 or coefficients.shape[1:] != self.weights.shape:
                 raise InputError(
-                    f"coefficients[{n}] must have one column for each of the {self.weights.size} weights, "
-                    f"but has shape {coefficients.shape}."
+                    f"coefficients[{n}] must have one column for each of the {self.weights.size} weights; "
+                    f"got shape {coefficients.shape}."
                 )
 
     @classmethod
     def at(cls, point: FloatArray, slices: Sequence[slice]) -> Factors:
-        """Return the factors that a point stands for.
+        """Return the factors that a point holds.
 
         Parameters
         ----------
         point : array of shape (1 + sum L, F)
             Weights in the first row, then all B_n stacked.
         slices : sequence of slice
-            Rows of each B_n, counted from the second row on.
+            Rows of each B_n, counted from the second row of the point.
         """
         return cls(point[0], tuple(point[1:][rows] for rows in slices))
 
@@ -66,7 +66,7 @@ class Factors:
 
 
 def stacked_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Rows of each part in an array that stacks parts of these sizes."""
+    """Return the rows of each part in an array that stacks parts of these sizes."""
     ends = np.cumsum(sizes)
     return tuple(slice(int(e) - size, int(e)) for e, size in zip(ends, sizes, strict=True))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # As in stage (i): a step must keep this share of the decrease that the gradient alone promises.
 _LEAST_PROMISE_KEPT = 0.1
-# Coefficients stay above this, far below any use, so that logarithms are finite and atoms can come back.
+# Coefficients stay above this negligible number, so that logarithms are finite and atoms can return.
 _LEAST_COEFFICIENT = 1e-100
 _LARGEST_RATE = 1e100
 
@@ -43,18 +43,17 @@ class AlternatingMirrorDescent(Solver[PairwiseProblem, _State, Factors]):
     .. math:: \nabla_{B_n} J = 2 [G_n B_n (\lambda\lambda^\top \circ \textstyle\sum_k s_{nk} Q_k)
               - \sum_k s_{nk} C_{nk} B_k \Lambda], \qquad \nabla_\lambda J = 2 [P \lambda - c].
 
-    J is quadratic in each block, so its change is found from the block alone, without cancellation. With
-    rates found by the solver, column r of B_n moves with rate eta / lam[r], so that light components do not
-    lag behind, and J never rises.
+    J is quadratic in each block, so its change follows from the block alone, without cancellation. With adapted rates,
+    column r of B_n moves with rate eta / lam[r], so that light components do not lag behind, and J never rises.
 
     Parameters
     ----------
     start : Factors
-        Where to start; zeros in it stay all but zero.
+        Factors to start from; zeros in them stay nearly zero.
     coefficient_rate, weight_rate : float, optional
-        The paper's learning rates eta_B and eta_L, the same for all columns and steps. By default found.
+        The paper's learning rates eta_B and eta_L, the same for all columns and steps. By default adapted.
     n_inner : int
-        Steps on each block before the next one.
+        Number of steps on each block before the next one.
     tol : float
         Stop when a sweep over all blocks changes J by no more than `tol` times J.
 
@@ -75,15 +74,15 @@ class AlternatingMirrorDescent(Solver[PairwiseProblem, _State, Factors]):
     weight_rate: float | None = None
     n_inner: int = 5
     tol: float = 1e-4
-    advice = "The given rates are too large: lower them, or leave them out to have them found."
+    advice = "The given rates are too large: lower them, or leave them out to have them adapted."
 
     def __post_init__(self) -> None:
         for name in ("coefficient_rate", "weight_rate"):
             rate = getattr(self, name)
             if rate is not None and not 0 < rate < np.inf:
-                raise InputError(f"{name} must be a positive number or None, not {rate}.")
+                raise InputError(f"{name} must be a positive number or None; got {rate}.")
         if self.n_inner < 1:
-            raise InputError(f"n_inner must be one or more, not {self.n_inner}.")
+            raise InputError(f"n_inner must be one or more; got {self.n_inner}.")
 
     def init(self, problem: PairwiseProblem) -> _State:
         """Return the start with its objective."""
@@ -95,14 +94,14 @@ class AlternatingMirrorDescent(Solver[PairwiseProblem, _State, Factors]):
         return _State(weights, coefficients, inner, objective, np.inf, self._first_rates(problem, inner))
 
     def _first_rates(self, problem: PairwiseProblem, inner: FloatArray) -> FloatArray:
-        """Rates that are sure to lower J, by the bound of stage (i), where none are given."""
+        """Return the given rates, or rates that are sure to lower J by the bound of stage (i)."""
         others = np.tensordot(problem.share_matrix, inner, axes=1)
         largest = np.array([np.diag(gram).max() for gram in problem.grams])
         bounds = np.append(
             largest * np.einsum("nrr->nr", others).max(axis=1),
             0.5 * np.einsum("nrr,nrr->r", inner, others).max(),
         )
-        rates = 0.5 / np.where(bounds > 0, bounds, 1.0)  # no pairs, no gradient: any rate will do
+        rates = 0.5 / np.where(bounds > 0, bounds, 1.0)  # without pairs there is no gradient, and any rate will do
         if self.coefficient_rate is not None:
             rates[:-1] = self.coefficient_rate
         if self.weight_rate is not None:
@@ -141,7 +140,7 @@ class AlternatingMirrorDescent(Solver[PairwiseProblem, _State, Factors]):
         return state.objective
 
     def is_done(self, state: _State) -> bool:
-        """Return whether the last sweep changed J by no more than `tol` times what it was."""
+        """Return whether the last sweep changed J by no more than `tol` times its value before."""
         change = abs(state.previous - state.objective)
         return bool(np.isfinite(change) and change <= self.tol * state.previous)
 
@@ -170,8 +169,8 @@ def _descend(
 ) -> _Descent:
     """Take exponentiated-gradient steps on one block.
 
-    With `adapt`, column r moves with rate / scales[r], only where J falls by enough, and the rate follows the
-    curvature met; otherwise all columns move with the rate given.
+    With `adapt`, column r moves with rate / scales[r], a step is taken only if J falls by enough, and the rate follows
+    the curvature. Otherwise all columns move with the given rate.
     """
     gram, coupling, target = block
     gradient = 2 * (gram @ columns @ coupling - target)

@@ -1,4 +1,4 @@
-"""Likelihood by expectation-maximisation: weights of a 1-D mixture, and all factors from pair masses."""
+"""PairwiseEM: all factors from pair masses, by composite likelihood."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, EMState, normalised
-from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_problem import PairwiseProblem
 
 if TYPE_CHECKING:
@@ -20,22 +19,15 @@ class PairwiseEM(AcceleratedEM[PairwiseProblem]):
     r"""Composite pairwise likelihood by EM on all factors at once.
 
     Minimises :math:`\sum_{j<k} s_{jk} \mathrm{KL}(\hat Z_{jk} \,\|\, A_j \Lambda A_k^\top)` with the shares
-    s scaled to sum one: the negative mean pairwise log-likelihood up to a constant. With the latent triple
+    s scaled to sum to one: the negative mean pairwise log-likelihood up to a constant. With the latent triple
     (component, atom of j, atom of k) of every pair, an EM update is
 
     .. math:: V_n = \sum_k s_{nk} (\hat Z_{nk} / A_n \Lambda A_k^\top) A_k, \quad
               B_n \leftarrow B_n \circ \bar D_n^\top V_n, \quad
               \lambda \leftarrow \lambda \circ \textstyle\sum_n (A_n \circ V_n)^\top 1,
 
-    each normalised. It needs no learning rate and never raises the objective. A step is an update followed
-    by a squared extrapolation; where that is worse than the plain update, the plain update is taken.
-
-    Parameters
-    ----------
-    start : Factors
-        Where to start; zeros in it stay zero.
-    tol : float
-        Stop when two steps in a row each lower the objective (in nats) by no more than this.
+    each normalised. It needs no learning rate and never raises the objective. See `AcceleratedEM` for its parameters
+    and steps.
 
     Examples
     --------
@@ -56,34 +48,21 @@ class PairwiseEM(AcceleratedEM[PairwiseProblem]):
 
     def update(self, problem: PairwiseProblem, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean pairwise KL divergence at a point, and the point after one EM update."""
-        return _em_update(problem, point)
-
-
-def pairwise_divergence(problem: PairwiseProblem, factors: Factors) -> float:
-    """Mean over pairs, by share, of KL(Zhat_jk || model): what `PairwiseEM` minimises."""
-    problem.check_factors(factors)
-    return _em_update(problem, factors.point)[0]
-
-
-def _em_update(problem: PairwiseProblem, point: FloatArray) -> tuple[float, FloatArray]:
-    """Return the objective at a point and the point after one EM update.
-
-    Pair by pair: the products are then small enough for the cache and for one thread.
-    """
-    weights = point[0]
-    conditionals = [d @ point[1:][rows] for d, rows in zip(problem.masses, problem.slices, strict=True)]
-    weighted = [a * weights for a in conditionals]
-    gathered = [np.zeros_like(a) for a in conditionals]  # V_n
-    objective = problem.negative_entropy
-    for (j, k), z in problem.scaled_pairs.items():
-        model = weighted[j] @ conditionals[k].T
-        np.maximum(model, LEAST_MASS, out=model)
-        ratio = z / model
-        objective -= float(np.vdot(z, np.log(model, out=model)))
-        gathered[j] += ratio @ conditionals[k]
-        gathered[k] += ratio.T @ conditionals[j]
-    update = point.copy()
-    update[0] *= sum(np.einsum("ir,ir->r", a, v) for a, v in zip(conditionals, gathered, strict=True))
-    for d, v, rows in zip(problem.masses, gathered, problem.slices, strict=True):
-        update[1:][rows] *= d.T @ v
-    return objective, normalised(problem.slices, update, point)
+        # pair by pair: the products are then small enough for the cache and for one thread
+        weights = point[0]
+        conditionals = [d @ point[1:][rows] for d, rows in zip(problem.masses, problem.slices, strict=True)]
+        weighted = [a * weights for a in conditionals]
+        gathered = [np.zeros_like(a) for a in conditionals]  # V_n
+        objective = problem.negative_entropy
+        for (j, k), z in problem.scaled_pairs.items():
+            model = weighted[j] @ conditionals[k].T
+            np.maximum(model, LEAST_MASS, out=model)
+            ratio = z / model
+            objective -= float(np.vdot(z, np.log(model, out=model)))
+            gathered[j] += ratio @ conditionals[k]
+            gathered[k] += ratio.T @ conditionals[j]
+        update = point.copy()
+        update[0] *= sum(np.einsum("ir,ir->r", a, v) for a, v in zip(conditionals, gathered, strict=True))
+        for d, v, rows in zip(problem.masses, gathered, problem.slices, strict=True):
+            update[1:][rows] *= d.T @ v
+        return objective, normalised(problem.slices, update, point)

@@ -12,19 +12,19 @@ from jointwise._typing import BoolArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.solvers.base import Solver
 from jointwise.solvers.pairs_problem import Pair, PairwiseProblem
-from jointwise.solvers.starts import marginal_coefficients
+from jointwise.solvers.starts import margin_coefficients
 
 PairCoefficients = dict[Pair, FloatArray]
-# A step is taken if the objective falls by at least this share of what the gradient alone promises. Steps no
-# longer than 1 / (2 max G_j max G_k) keep half of the promise, so some step always passes.
+# A step is taken if the objective falls by at least this share of the decrease that the gradient alone promises. Steps
+# no longer than 1 / (2 max G_j max G_k) keep half of the promise, so some step always passes.
 _LEAST_PROMISE_KEPT = 0.1
-# Logarithms of coefficients stay above this, so that an atom given up early can come back.
+# Logarithms of coefficients stay above this, so that an atom that was dropped early can return.
 _LEAST_LOG = -100.0
 _LARGEST_RATE = 1e100
 
 
 class _Batch(NamedTuple):
-    """Pairs of equal shape that are not finished yet: the first axis of every array runs over them."""
+    """Unfinished pairs of equal shape; the first axis of every array runs over them."""
 
     pairs: tuple[Pair, ...]
     grams: tuple[FloatArray, FloatArray]  # G_j and G_k, (K, L_j, L_j) and (K, L_k, L_k)
@@ -36,7 +36,7 @@ class _Batch(NamedTuple):
     enough: FloatArray  # (K,): the gap at which a pair is finished
 
     def gap(self) -> FloatArray:
-        """Frank-Wolfe gap <grad, T> - min(grad): the objective is no further than this above its minimum."""
+        """Return the Frank-Wolfe gap <grad, T> - min(grad), the most that the objective is above its minimum."""
         least = self.gradient.min(axis=(1, 2))
         return np.asarray(_dot(self.coefficients, self.gradient - least[:, None, None]))
 
@@ -55,7 +55,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
-    r"""Coefficients T_jk of every pair on its own, on the simplex.
+    r"""Coefficients T_jk of each pair by itself, on the simplex.
 
     Minimises :math:`\|\hat Z_{jk} - \bar D_j T_{jk} \bar D_k^\top\|_F^2` for all pairs side by side by
 
@@ -68,15 +68,15 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
     Parameters
     ----------
     rate : float, optional
-        The paper's learning rate eta_T, the same for all pairs and steps. By default each pair finds its own,
-        from step to step, such that its objective never rises.
+        The paper's learning rate eta_T, the same for all pairs and steps. By default each pair adapts its own at every
+        step, so that its objective never rises.
     tol : float
         A pair is finished when its gap is at most `tol` times the squared norm of its masses.
 
     Notes
     -----
-    The default `tol` is looser than a convex problem would allow, on purpose: with the last digits the
-    coefficients of a pair follow its sampling noise, and the factors read off them in stage (ii) get worse.
+    The default `tol` is looser than a convex problem would allow, on purpose: in the last digits the coefficients of a
+    pair follow its sampling noise, and the factors read off them in stage (ii) get worse.
 
     Examples
     --------
@@ -91,17 +91,17 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
 
     rate: float | None = None
     tol: float = 1e-2
-    advice = "The given rate is too large: lower it, or leave it out to have it found."
+    advice = "The given rate is too large: lower it, or leave it out to have it adapted."
 
     def __post_init__(self) -> None:
         if self.rate is not None and not 0 < self.rate < np.inf:
-            raise InputError(f"rate must be a positive number or None, not {self.rate}.")
+            raise InputError(f"rate must be a positive number or None; got {self.rate}.")
 
     def init(self, problem: PairwiseProblem) -> _State:
         """Return the start: products of the margins' coefficients."""
-        marginals = marginal_coefficients(problem)
-        # A little of every atom, since a product of zeros could never move.
-        centres = [0.9 * m + 0.1 / m.size for m in marginals]
+        margins = margin_coefficients(problem)
+        # a little of every atom, because multiplicative steps cannot leave zero
+        centres = [0.9 * m + 0.1 / m.size for m in margins]
         by_shape = defaultdict(list)
         for j, k in problem.pairs:
             by_shape[problem.sizes[j], problem.sizes[k]].append((j, k))
@@ -124,8 +124,8 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
 
     def step(self, problem: PairwiseProblem, state: _State) -> _State:
         """Return the state after one trial step of every unfinished pair."""
-        del problem  # all that is needed is in the batches
-        batches = tuple(_advanced(batch, found=self.rate is None) for batch in state.batches)
+        del problem  # the batches hold all that is needed
+        batches = tuple(_advanced(batch, adapt=self.rate is None) for batch in state.batches)
         return _sorted_out(batches, state.finished, state.finished_objective)
 
     def objective(self, state: _State) -> float:
@@ -142,8 +142,8 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
         return dict(sorted((state.finished | unfinished).items()))
 
 
-def _advanced(batch: _Batch, *, found: bool) -> _Batch:
-    """One exponentiated-gradient step for all pairs; with `found` rates only where it pays, adapting them."""
+def _advanced(batch: _Batch, *, adapt: bool) -> _Batch:
+    """Take one exponentiated-gradient step for all pairs; with `adapt`, only where it pays, and adapt the rates."""
     logs = batch.logs - batch.rates[:, None, None] * batch.gradient
     logs -= logs.max(axis=(1, 2), keepdims=True)
     np.maximum(logs, _LEAST_LOG, out=logs)
@@ -155,25 +155,25 @@ def _advanced(batch: _Batch, *, found: bool) -> _Batch:
     image = batch.grams[0] @ change @ batch.grams[1]
     promise = _dot(change, batch.gradient)
     curvature = _dot(change, image)
-    taken = (curvature <= -(1 - _LEAST_PROMISE_KEPT) * promise) if found else np.ones(len(promise), dtype=bool)
+    taken = (curvature <= -(1 - _LEAST_PROMISE_KEPT) * promise) if adapt else np.ones(len(promise), dtype=bool)
     image *= 2
     image += batch.gradient
     if not taken.all():
         for new, old in ((coefficients, batch.coefficients), (logs, batch.logs), (image, batch.gradient)):
             new[~taken] = old[~taken]
     objective = batch.objective + np.where(taken, promise + curvature, 0.0)
-    rates = np.minimum(batch.rates * _rate_change(promise, curvature), _LARGEST_RATE) if found else batch.rates
+    rates = np.minimum(batch.rates * _rate_change(promise, curvature), _LARGEST_RATE) if adapt else batch.rates
     return _Batch(batch.pairs, batch.grams, coefficients, logs, image, objective, rates, batch.enough)
 
 
 def _rate_change(promise: FloatArray, curvature: FloatArray) -> FloatArray:
-    """Factor for the rates, towards 0.9 of the longest that would just have passed the test."""
+    """Return the factor for the rates, towards 0.9 of the longest that would just have passed the test."""
     longest = -(1 - _LEAST_PROMISE_KEPT) * promise / np.maximum(curvature, 1e-300)
     return np.clip(0.9 * longest, 0.3, 2.0)
 
 
 def _sorted_out(batches: tuple[_Batch, ...], finished: PairCoefficients, finished_objective: float) -> _State:
-    """Set finished pairs aside, so that the others cost what they must."""
+    """Set finished pairs aside, so that only the others take further steps."""
     finished = dict(finished)
     unfinished = []
     for batch in batches:

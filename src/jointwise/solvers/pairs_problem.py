@@ -1,4 +1,4 @@
-"""What is to be fitted: pair masses and bin masses of atoms, and the factors that fit them."""
+"""PairwiseProblem: empirical masses of pairs, and the bin masses of the atoms that fit them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jointwise._typing import FloatArray
 
 Pair = tuple[int, int]
-# Masses are sums of many counts or cdf differences: this much rounding is forgiven.
+# Masses are sums of many counts or cdf differences: this much rounding is accepted.
 SUM_TOLERANCE = 1e-6
 
 
@@ -34,11 +34,10 @@ class PairwiseProblem:
     pairs : mapping from (j, k), j < k, to arrays of shape (I_j, I_k)
         Empirical masses Zhat_jk, each summing to one. Pairs never observed are left out.
     shares : mapping from (j, k) to float, optional
-        Relative number of rows behind each pair, which weighs its term in both losses. Ones by default, as
-        in the paper.
+        Relative number of rows behind each pair, the weight of its term in both losses. Ones by default, as in the
+        paper.
     margins : sequence of arrays of shape (I_n,), optional
-        Empirical masses of each variable alone. By default those of its pairs; needed for a variable
-        without pairs.
+        Empirical masses of each variable alone, by default those of its pairs. Needed if a variable has no pairs.
 
     Examples
     --------
@@ -67,10 +66,10 @@ class PairwiseProblem:
 
     def _check_masses(self) -> None:
         if len(self.masses) < 2:
-            raise InputError("masses must hold two or more variables: with one there are no pairs to fit.")
+            raise InputError("masses must hold two or more variables: one alone has no pairs to fit.")
         for n, masses in enumerate(self.masses):
             if masses.ndim != 2 or 0 in masses.shape:
-                raise InputError(f"masses[{n}] must be a table of bins by atoms, but has shape {masses.shape}.")
+                raise InputError(f"masses[{n}] must be a table of bins by atoms; got shape {masses.shape}.")
             if not _sums_to_one(masses):
                 raise InputError(
                     f"masses[{n}] must hold probabilities with columns that sum to one; "
@@ -82,13 +81,11 @@ class PairwiseProblem:
             raise InputError("pairs must hold at least one observed pair.")
         for (j, k), z in self.pairs.items():
             if not 0 <= j < k < self.n_variables:
-                raise InputError(
-                    f"pairs has the key {(j, k)}, but keys are (j, k) with 0 <= j < k < {self.n_variables}."
-                )
+                raise InputError(f"Keys of pairs must be (j, k) with 0 <= j < k < {self.n_variables}; got {(j, k)}.")
             expected = (self.masses[j].shape[0], self.masses[k].shape[0])
             if z.shape != expected:
                 raise InputError(
-                    f"pairs[{(j, k)}] must have shape {expected}, the bins of both variables, not {z.shape}."
+                    f"pairs[{(j, k)}] must have shape {expected}, the bins of both variables; got {z.shape}."
                 )
             if not _sums_to_one(z.ravel()):
                 raise InputError(f"pairs[{(j, k)}] must hold masses that sum to one; leave out a pair without rows.")
@@ -105,7 +102,7 @@ class PairwiseProblem:
         sizes = [m.shape for m in self.margins]
         expected = [(d.shape[0],) for d in self.masses]
         if sizes != expected or not all(_sums_to_one(m) for m in self.margins):
-            raise InputError(f"margins must hold masses that sum to one, of shapes {expected}; the shapes are {sizes}.")
+            raise InputError(f"margins must hold masses that sum to one, of shapes {expected}; got shapes {sizes}.")
 
     def _margin_from_pairs(self, n: int) -> FloatArray:
         total = np.zeros(self.masses[n].shape[0])
@@ -136,7 +133,7 @@ class PairwiseProblem:
 
     @cached_property
     def settled_margins(self) -> tuple[FloatArray, ...]:
-        """Masses (I_n,) of each variable alone: those given, else those of its pairs."""
+        """Masses (I_n,) of each variable alone: `margins` if given, else those of its pairs."""
         if self.margins is not None:
             return self.margins
         return tuple(frozen(self._margin_from_pairs(n)) for n in range(self.n_variables))
@@ -198,7 +195,7 @@ class PairwiseProblem:
             raise InputError(f"The factors have {sizes} atoms, but the variables of the problem have {self.sizes}.")
 
     def weight_quadratic(self, coefficients: FloatArray, inner: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return P and c, with which the squared error is constant + lam' P lam - 2 c' lam.
+        """Return P and c such that the squared error is constant + lam' P lam - 2 c' lam.
 
         Parameters
         ----------
@@ -221,8 +218,8 @@ class PairwiseProblem:
 
         .. math:: J = \sum_{j<k} s_{jk} \|\hat Z_{jk} - \bar D_j B_j \Lambda B_k^\top \bar D_k^\top\|_F^2.
 
-        It is formed from Q_n, P and c and never touches a bin, so it carries the rounding error of the
-        constant, about 1e-16 times it.
+        It is computed from Q_n, P and c without a pass over the bins, so its rounding error is about 1e-16 times the
+        constant.
         """
         p, c = self.weight_quadratic(np.vstack(factors.coefficients), self.inner_products(factors.coefficients))
         weights = factors.weights
@@ -230,6 +227,6 @@ class PairwiseProblem:
 
 
 def _sums_to_one(array: FloatArray) -> bool:
-    """Whether columns are non-negative and sum to one; NaN fails both."""
+    """Return whether columns are non-negative and sum to one; NaN fails both."""
     sums = array.sum(axis=0)
     return bool(np.all(array >= 0) and np.all(np.abs(sums - 1) <= SUM_TOLERANCE))

@@ -11,7 +11,7 @@ from jointwise.exceptions import InputError, RankError
 from jointwise.solvers.base import Solution, Status
 from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_problem import Pair, PairwiseProblem
-from jointwise.solvers.starts import marginal_coefficients, random_start
+from jointwise.solvers.starts import margin_coefficients, random_start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 
 # Squared residuals below this share of the largest are rounding: no further column is independent.
 _NEGLIGIBLE = 1e-12
-# Residuals that agree so closely count as tied.
+# Residuals that agree to this relative precision count as tied.
 _TIE = 1e-6
-# Share of the marginal coefficients mixed into every column, and of uniform weights into the weights: later
-# updates are multiplicative and could not leave zero.
+# Share of the margin coefficients mixed into every column, and of uniform weights into the weights: later updates are
+# multiplicative and could not leave zero.
 _MIXED_IN = 0.02
 
 Groups = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def successive_projection(X: FloatArray, rank: int) -> IntArray:
-    """Columns of a non-negative matrix that span the others as a cone, as far as a choice of `rank` can.
+def successive_projection(X: FloatArray, n_components: int) -> IntArray:
+    """Choose columns of a non-negative matrix whose cone holds the others as nearly as possible.
 
-    Columns are scaled to sum one; the one of largest norm is chosen, projected out of all others, and so on.
-    Columns that are all zero are never chosen. Ties go to the column with the larger norm before scaling,
-    which carries the least noise, then to the first.
+    Columns are scaled to sum to one. The column of largest norm is chosen and projected out of all others, and so on.
+    Columns that are all zero are never chosen. Ties go to the column with the larger norm before scaling, which has
+    the least noise, then to the first.
 
     Parameters
     ----------
     X : array of shape (m, n)
         Non-negative entries.
-    rank : int
-        How many columns to choose.
+    n_components : int
+        Number of columns to choose.
 
     Returns
     -------
-    array of at most `rank` column numbers, in the order of choice
-        Fewer where what is left of every column is negligible.
+    array of at most `n_components` column numbers, in the order of choice
+        Fewer if the rest of every column is negligible.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def successive_projection(X: FloatArray, rank: int) -> IntArray:
     lengths = np.einsum("ij,ij->j", residual, residual)
     negligible = _NEGLIGIBLE * lengths.max(initial=0.0)
     chosen: list[int] = []
-    for _ in range(min(rank, *X.shape)):
+    for _ in range(min(n_components, *X.shape)):
         longest = lengths.max(initial=0.0)
         if longest <= negligible:
             break
@@ -95,7 +95,7 @@ def nonnegative_least_squares(W: FloatArray, X: FloatArray) -> FloatArray:
     """
     scales = np.linalg.norm(W, axis=0)
     scales[scales == 0] = 1.0
-    # The triangular factor poses the same problem with F rows instead of m.
+    # the triangular factor gives the same problem with F rows instead of m
     q, r = np.linalg.qr(W / scales)
     size = np.linalg.norm(X, axis=0)
     targets = q.T @ (X / np.where(size > 0, size, 1.0))
@@ -103,81 +103,69 @@ def nonnegative_least_squares(W: FloatArray, X: FloatArray) -> FloatArray:
     return np.asarray(solved.reshape(X.shape[1], -1) * size[:, None] / scales)
 
 
-def split_start(
+def split_factors(
     problem: PairwiseProblem,
     pair_coefficients: Mapping[Pair, FloatArray],
-    rank: int,
+    n_components: int,
     groups: Groups,
     rng: np.random.Generator,
 ) -> Factors:
-    """Factors read off one split of the variables into two groups.
+    """Return the factors read off one split of the variables into two groups.
 
-    The pair coefficients are stacked into Ttilde, with the atoms of the first group as rows and those of the
-    second as columns. W is a choice of its columns by `successive_projection`, H the non-negative least
-    squares fit Ttilde ~ W H'. Row blocks of W and H are the B_n up to the scales of columns; the scales of W
-    and of H, averaged over blocks (they agree but for noise), multiply to the weights.
+    The pair coefficients are stacked into Ttilde, with the atoms of the first group as rows and those of the second as
+    columns. W is a choice of its columns by `successive_projection`, H the non-negative least squares fit
+    Ttilde ~ W H'. Row blocks of W and H are the B_n up to the scales of columns. The scales of W and of H, averaged
+    over blocks (they agree but for noise), multiply to the weights.
 
-    A block without mass in a component takes the coefficients of its margin, and a pair never observed is
-    taken as independent. If there are fewer independent columns than components, the rest are drawn around
-    independence (`random_start`). Last, 2% of the margins' coefficients, and of uniform weights, are mixed
-    in, so that multiplicative updates can move everything.
+    A block without mass in a component takes the coefficients of its margin, and a pair never observed is taken as
+    independent. If there are fewer independent columns than components, the rest are drawn around independence
+    (`random_start`).
+
+    If every component has a value of its own in the second group, which no other component takes (separability), exact
+    pair masses give the joint back exactly.
 
     Parameters
     ----------
     problem : PairwiseProblem
     pair_coefficients : mapping from (j, k), j < k, to arrays of shape (L_j, L_k)
         T_jk, from `MirrorDescentPairs`.
-    rank : int
+    n_components : int
         Number of components F.
     groups : two tuples of variable numbers
         The variables of rows and of columns.
     rng : numpy.random.Generator
         For components beyond the independent columns, otherwise unused.
     """
-    _check_groups(groups, problem.n_variables)
-    marginals = marginal_coefficients(problem)
-    return _mixed(_split_factors(problem, pair_coefficients, rank, groups, rng, marginals), marginals)
-
-
-def split_factors(
-    problem: PairwiseProblem,
-    pair_coefficients: Mapping[Pair, FloatArray],
-    rank: int,
-    groups: Groups,
-    rng: np.random.Generator,
-) -> Factors:
-    """Factors as `split_start` finds them, but without anything mixed in: an answer rather than a start.
-
-    Exact pair masses of a joint in which every component has a value of its own in the second group, which no
-    other component takes (separability), give the joint back exactly.
-
-    Parameters are those of `split_start`.
-    """
-    _check_groups(groups, problem.n_variables)
-    return _split_factors(problem, pair_coefficients, rank, groups, rng, marginal_coefficients(problem))
+    if not all(groups) or sorted(groups[0] + groups[1]) != list(range(problem.n_variables)):
+        raise InputError(
+            f"groups must divide the variables 0 to {problem.n_variables - 1} between two groups, neither of them "
+            f"empty; got {groups}."
+        )
+    return _split_factors(problem, pair_coefficients, n_components, groups, rng, margin_coefficients(problem))
 
 
 def split_starts(
     problem: PairwiseProblem,
     pair_coefficients: Mapping[Pair, FloatArray],
-    rank: int,
+    n_components: int,
     *,
     n_splits: int = 8,
     rng: np.random.Generator,
 ) -> Solution[Factors]:
-    """Factors of lowest squared error among several splits, see `split_start`.
+    """Return the start of lowest squared error among several splits; see `split_factors`.
 
-    Every split is as even in atoms as the sizes allow; splits that repeat are tried once.
+    Every split is as even in atoms as the sizes allow; splits that repeat are tried once. Into each, 2% of the margins'
+    coefficients and of uniform weights are mixed, so that multiplicative updates can move everything.
 
     Parameters
     ----------
     problem : PairwiseProblem
     pair_coefficients : mapping from (j, k), j < k, to arrays of shape (L_j, L_k)
         T_jk, from `MirrorDescentPairs`.
-    rank : int
+    n_components : int
         Number of components F.
     n_splits : int
-        How many splits to draw.
+        Number of splits to draw.
     rng : numpy.random.Generator
 
     Returns
@@ -188,19 +176,19 @@ def split_starts(
     Raises
     ------
     RankError
-        If no split has `rank` atoms or more on both sides.
+        If no split has `n_components` atoms or more on both sides.
     """
-    check_rank(problem.sizes, rank)
+    check_n_components(problem.sizes, n_components)
     if n_splits < 1:
-        raise InputError(f"n_splits must be one or more, not {n_splits}.")
-    marginals = marginal_coefficients(problem)
+        raise InputError(f"n_splits must be one or more; got {n_splits}.")
+    margins = margin_coefficients(problem)
     splits = even_splits(problem.sizes, n_splits, rng)
-    found = [_split_factors(problem, pair_coefficients, rank, groups, rng, marginals) for groups in splits]
-    return best_split(problem, [_mixed(factors, marginals) for factors in found])
+    found = [_split_factors(problem, pair_coefficients, n_components, groups, rng, margins) for groups in splits]
+    return best_split(problem, [_mixed(factors, margins) for factors in found])
 
 
 def best_split(problem: PairwiseProblem, found: Sequence[Factors]) -> Solution[Factors]:
-    """Factors of lowest squared error among those of several splits."""
+    """Return the factors of lowest squared error among those of several splits."""
     errors = np.array([problem.squared_error(factors) for factors in found])
     history = np.minimum.accumulate(errors)
     history.setflags(write=False)
@@ -209,37 +197,37 @@ def best_split(problem: PairwiseProblem, found: Sequence[Factors]) -> Solution[F
 
 
 def even_splits(sizes: Sequence[int], n_splits: int, rng: np.random.Generator) -> list[Groups]:
-    """At most `n_splits` different splits, each as even in atoms as the sizes allow."""
+    """Return at most `n_splits` different splits, each as even in atoms as the sizes allow."""
     return list(dict.fromkeys(_even_split(sizes, rng.permutation(len(sizes))) for _ in range(n_splits)))
 
 
-def largest_rank(sizes: Sequence[int]) -> int:
-    """Largest number of components that some split of variables with these numbers of atoms can hold.
+def most_split_components(sizes: Sequence[int]) -> int:
+    """Return the most components that some split of variables with these numbers of atoms can hold.
 
     Examples
     --------
-    >>> largest_rank([3, 10, 10])
+    >>> most_split_components([3, 10, 10])
     10
     """
     first, second = _even_split(sizes, range(len(sizes)))
     return min(sum(sizes[n] for n in first), sum(sizes[n] for n in second))
 
 
-def check_rank(sizes: Sequence[int], rank: int) -> None:
-    """Raise unless a split exists that can hold so many components."""
-    if rank < 1:
-        raise InputError(f"rank must be one or more, not {rank}.")
-    largest = largest_rank(sizes)
-    if rank > largest:
+def check_n_components(sizes: Sequence[int], n_components: int) -> None:
+    """Raise unless some split can hold this many components."""
+    if n_components < 1:
+        raise InputError(f"n_components must be one or more; got {n_components}.")
+    largest = most_split_components(sizes)
+    if n_components > largest:
         raise RankError(
-            f"{rank} components are more than successive projection can find: variables with "
+            f"{n_components} components are more than successive projection can find: variables with "
             f"{', '.join(map(str, sizes))} atoms hold at most {largest}. Give the dictionaries more atoms, "
             'ask for fewer components, or use method="pairs", which has no such limit.'
         )
 
 
 def _even_split(sizes: Sequence[int], order: Sequence[int] | IntArray) -> Groups:
-    """Two groups with sums of sizes as equal as can be; among equals, `order` decides."""
+    """Return two groups with sums of sizes as equal as possible; `order` decides between equal splits."""
     half = sum(sizes) // 2
     reached: dict[int, tuple[int, ...]] = {0: ()}
     for n in map(int, order):
@@ -250,25 +238,17 @@ def _even_split(sizes: Sequence[int], order: Sequence[int] | IntArray) -> Groups
     return first, second
 
 
-def _check_groups(groups: Groups, n_variables: int) -> None:
-    if not all(groups) or sorted(groups[0] + groups[1]) != list(range(n_variables)):
-        raise InputError(
-            f"groups must share out the variables 0 to {n_variables - 1} between two groups, "
-            f"neither of them empty, but are {groups}."
-        )
-
-
 def _split_factors(
     problem: PairwiseProblem,
     pair_coefficients: Mapping[Pair, FloatArray],
-    rank: int,
+    n_components: int,
     groups: Groups,
     rng: np.random.Generator,
-    marginals: tuple[FloatArray, ...],
+    margins: tuple[FloatArray, ...],
 ) -> Factors:
-    blocks = [[_block(pair_coefficients, marginals, j, k) for k in groups[1]] for j in groups[0]]
+    blocks = [[_block(pair_coefficients, margins, j, k) for k in groups[1]] for j in groups[0]]
     X = np.block(blocks)
-    chosen = successive_projection(X, rank)
+    chosen = successive_projection(X, n_components)
     W = X[:, chosen]
     H = nonnegative_least_squares(W, X)
     coefficients: list[FloatArray] = [np.empty(0)] * problem.n_variables
@@ -278,43 +258,41 @@ def _split_factors(
         parts = np.split(factor, np.cumsum(sizes)[:-1])
         scales.append(np.mean([part.sum(axis=0) for part in parts], axis=0))
         for n, part in zip(group, parts, strict=True):
-            coefficients[n] = _normalised(part, marginals[n])
+            coefficients[n] = _normalised(part, margins[n])
     weights = scales[0] * scales[1]
     found = Factors(weights / weights.sum(), tuple(coefficients))
-    return _filled(problem, found, rank, rng)
+    return _filled(problem, found, n_components, rng)
 
 
-def _block(
-    pair_coefficients: Mapping[Pair, FloatArray], marginals: tuple[FloatArray, ...], j: int, k: int
-) -> FloatArray:
+def _block(pair_coefficients: Mapping[Pair, FloatArray], margins: tuple[FloatArray, ...], j: int, k: int) -> FloatArray:
     if (j, k) in pair_coefficients:
         return pair_coefficients[j, k]
     if (k, j) in pair_coefficients:
         return pair_coefficients[k, j].T
-    return np.outer(marginals[j], marginals[k])
+    return np.outer(margins[j], margins[k])
 
 
 def _normalised(columns: FloatArray, fallback: FloatArray) -> FloatArray:
-    """Scale columns to sum one; a column without mass becomes the fallback."""
+    """Scale columns to sum to one; a column without mass becomes the fallback."""
     sums = columns.sum(axis=0)
     return np.where(sums > 0, columns / np.where(sums > 0, sums, 1.0), fallback[:, None])
 
 
-def _filled(problem: PairwiseProblem, found: Factors, rank: int, rng: np.random.Generator) -> Factors:
-    missing = rank - found.n_components
+def _filled(problem: PairwiseProblem, found: Factors, n_components: int, rng: np.random.Generator) -> Factors:
+    missing = n_components - found.n_components
     if not missing:
         return found
     more = random_start(problem, missing, rng)
-    weights = np.concatenate([found.weights * (rank - missing), more.weights * missing]) / rank
+    weights = np.concatenate([found.weights * (n_components - missing), more.weights * missing]) / n_components
     pairs = zip(found.coefficients, more.coefficients, strict=True)
     return Factors(weights, tuple(np.hstack(pair) for pair in pairs))
 
 
-def _mixed(factors: Factors, marginals: tuple[FloatArray, ...]) -> Factors:
-    """Mix a little of everything into the factors."""
+def _mixed(factors: Factors, margins: tuple[FloatArray, ...]) -> Factors:
+    """Mix a little of the margins and of uniform weights into the factors."""
     weights = (1 - _MIXED_IN) * factors.weights + _MIXED_IN / factors.n_components
     coefficients = []
-    for b, marginal in zip(factors.coefficients, marginals, strict=True):
-        centre = 0.9 * marginal + 0.1 / marginal.size
+    for b, margin in zip(factors.coefficients, margins, strict=True):
+        centre = 0.9 * margin + 0.1 / margin.size
         coefficients.append((1 - _MIXED_IN) * b + _MIXED_IN * centre[:, None])
     return Factors(weights, tuple(coefficients))

@@ -19,8 +19,8 @@ class RowsProblem:
     r"""Rows, atoms, and a Dirichlet prior that shrinks every component towards the margins.
 
     With m_n the coefficients of variable n's own 1-D fit, the prior adds
-    :math:`-\beta \sum_{n,r} \mathrm{KL}(m_n \| B_n[:, r])` to the log-likelihood: as if each component had seen `beta`
-    more rows, in each variable, that look like the whole table.
+    :math:`-\beta \sum_{n,r} \mathrm{KL}(m_n \| B_n[:, r])` to the log-likelihood, as if each component had seen `beta`
+    more rows, in each variable, with the distribution of the whole table.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class RowsProblem:
     n_rows : float
         Their number, or the sum of their weights.
     beta : float
-        Strength of the prior, in rows.
+        Number of rows that the prior counts for.
     """
 
     masses: tuple[FloatArray, ...]
@@ -44,7 +44,7 @@ class RowsProblem:
 
     def __post_init__(self) -> None:
         if not self.beta >= 0:
-            raise InputError(f"beta must be zero or more, got {self.beta!r}.")
+            raise InputError(f"beta must be zero or more; got {self.beta!r}.")
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -91,11 +91,11 @@ class RowsProblem:
     def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorCounts]:
         """Return the conditionals at a point, shape (sum I, F), and the posterior counts of a pass over the rows."""
         conditionals = self.conditionals(point[1:])
-        # relative to the margins the factors are near one, and products over many variables stay in range
+        # divided by the margins the factors are near one, so products over many variables stay in range
         return conditionals, self.rows.posterior_counts(conditionals / self.bin_margins[:, None], point[0])
 
     def divergence(self, coefficients: FloatArray) -> float:
-        """The prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
+        """Return the prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
         used = self.prior > 0
         logs = np.log(np.maximum(coefficients[used], LEAST_MASS))
         centre = np.log(self.prior[used] / self.beta) if self.beta else logs[:, 0]

@@ -1,4 +1,4 @@
-"""Weights on the simplex: the 1-D fit of given atoms, and the step that stays on it."""
+"""Weights on the simplex: the 1-D fit of given atoms, and a step that stays on the simplex."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from jointwise.solvers.accelerated import LEAST_MASS, extrapolate
 def simplex_weights(
     masses: FloatArray, counts: FloatArray, *, prior: float = 0.0, tol: float = 1e-4, max_steps: int = 500
 ) -> FloatArray:
-    r"""Maximum-likelihood weights of a mixture of given atoms, from counts on bins.
+    r"""Return the maximum-likelihood weights of a mixture of given atoms, from counts on bins.
 
     Maximises :math:`\frac1n \sum_i c_i \log \sum_l \bar D_{il} w_l` over the simplex by EM with a squared
-    extrapolation, which is kept only where it does not lower the likelihood. The problem is concave, and the
-    largest entry of the gradient minus its mean under the weights bounds the distance to the optimum (in mean
-    log-likelihood): that is the stopping rule. The true distance is usually far smaller than the bound.
+    extrapolation, which is kept only where it does not lower the likelihood. The problem is concave. The largest entry
+    of the gradient minus its mean under the weights bounds the distance to the optimum (in mean log-likelihood), and
+    this bound is the stopping rule. The true distance is usually far smaller.
 
     A prior adds :math:`\frac{\alpha}{nL} \sum_l \log w_l`. Without one the optimum puts all weight on few atoms,
     which follow the noise of the counts.
@@ -31,11 +31,11 @@ def simplex_weights(
         Counts or masses of bins, one column for each of K data sets solved side by side. Bins that no atom
         reaches are ignored, and a data set without counts gets uniform weights.
     prior : float
-        Number of rows alpha, spread evenly over the atoms, that are taken to have been seen before.
+        Number of rows alpha, spread evenly over the atoms, that count as seen before.
     tol : float
-        The mean log-likelihood is within `tol` of the largest possible, in nats, unless steps run out.
+        The mean log-likelihood is within `tol` of the largest possible, in nats, unless the steps run out.
     max_steps : int
-        At most so many steps, of two EM updates each.
+        Largest number of steps, of two EM updates each.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def simplex_weights(
 
 
 class _WeightState(NamedTuple):
-    """Weights of K mixtures, what they reach, and where an EM update would lead."""
+    """Weights of K mixtures, their log-posteriors, and the weights after an EM update."""
 
     weights: FloatArray  # (L, K)
     log_posterior: FloatArray  # (K,), per row
@@ -79,7 +79,7 @@ class _WeightState(NamedTuple):
 
 
 def _updated(masses: FloatArray, shares: FloatArray, prior: FloatArray, weights: FloatArray) -> _WeightState:
-    """One EM update of K mixtures; ``prior`` is what each atom was seen before, per row; shape (K,)."""
+    """Return the state of K mixtures after an EM update; ``prior`` is the prior count of an atom per row, (K,)."""
     model = np.maximum(masses @ weights, LEAST_MASS)
     pull = masses.T @ (shares / model)
     update = weights * pull + prior
@@ -91,7 +91,7 @@ def _updated(masses: FloatArray, shares: FloatArray, prior: FloatArray, weights:
 
 
 def _weight_step(masses: FloatArray, shares: FloatArray, prior: FloatArray, state: _WeightState) -> _WeightState:
-    """Extrapolate through two updates; where that is worse than the first update, take the first update."""
+    """Extrapolate through two updates; where that is worse than the first update, take the first."""
     plain = _updated(masses, shares, prior, state.update)
     leap = extrapolate(state.weights, state.update, plain.update)
     leaped = _updated(masses, shares, prior, leap / leap.sum(axis=0))
@@ -100,7 +100,7 @@ def _weight_step(masses: FloatArray, shares: FloatArray, prior: FloatArray, stat
 
 
 def mean_log_likelihood(masses: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:
-    """Mean over rows of the log mass of their bin; minus infinity where a bin with rows has no mass.
+    """Return the mean over rows of the log mass of their bin; minus infinity if a bin with rows has no mass.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def mean_log_likelihood(masses: FloatArray, counts: FloatArray, weights: FloatAr
 
 
 def exponentiated_step(logs: FloatArray, change: FloatArray) -> FloatArray:
-    """Columns proportional to exp(logs - change), each summing to one.
+    """Return columns proportional to exp(logs - change), each summing to one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where solvers of factors begin."""
+"""Factors to start from."""
 
 from __future__ import annotations
 
@@ -12,42 +12,37 @@ from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_problem import PairwiseProblem
 from jointwise.solvers.simplex import simplex_weights
 
-
-def marginal_coefficients(problem: PairwiseProblem, *, tol: float = 1e-3) -> tuple[FloatArray, ...]:
-    """Coefficients (L_n,) of the 1-D maximum-likelihood fit of each variable's margin."""
-    return tuple(
-        simplex_weights(d, margin, tol=tol) for d, margin in zip(problem.masses, problem.settled_margins, strict=True)
-    )
+MARGIN_TOL = 1e-3  # of a start's margins, in nats
 
 
-def random_start(
-    problem: PairwiseProblem, rank: int, rng: np.random.Generator, *, concentration: float = 1.0
-) -> Factors:
-    """Random factors around the independence of a problem's margins; see `start_around`."""
-    return start_around(marginal_coefficients(problem), rank, rng, concentration=concentration)
+def margin_coefficients(problem: PairwiseProblem) -> tuple[FloatArray, ...]:
+    """Return the coefficients (L_n,) of the 1-D maximum-likelihood fit of each variable."""
+    margins = zip(problem.masses, problem.settled_margins, strict=True)
+    return tuple(simplex_weights(masses, margin, tol=MARGIN_TOL) for masses, margin in margins)
 
 
-def start_around(
-    margins: Sequence[FloatArray], rank: int, rng: np.random.Generator, *, concentration: float = 1.0
-) -> Factors:
-    """Random factors around independence: 1-D coefficients times gamma noise, normalised.
+def random_start(problem: PairwiseProblem, n_components: int, rng: np.random.Generator) -> Factors:
+    """Return random factors around the independence of a problem's variables; see `start_around`."""
+    return start_around(margin_coefficients(problem), n_components, rng)
+
+
+def start_around(margins: Sequence[FloatArray], n_components: int, rng: np.random.Generator) -> Factors:
+    """Return random factors around independence: 1-D coefficients times gamma noise, normalised.
 
     Parameters
     ----------
     margins : sequence of arrays of shape (L_n,)
-        Coefficients of the 1-D fit of each variable, as `marginal_coefficients` gives them.
-    rank : int
+        Coefficients of the 1-D fit of each variable, as `margin_coefficients` gives them.
+    n_components : int
         Number of components F.
     rng : numpy.random.Generator
-    concentration : float
-        Shape of the gamma noise; the smaller, the more the components differ.
     """
-    if rank < 1:
-        raise InputError(f"rank must be one or more, not {rank}.")
+    if n_components < 1:
+        raise InputError(f"n_components must be one or more; got {n_components}.")
     coefficients = []
     for margin in margins:
-        # A share of uniform coefficients keeps atoms alive that the margin alone does not need.
+        # a share of uniform coefficients keeps atoms alive that the margin alone does not need
         centre = 0.95 * margin[:, None] + 0.05 / margin.size
-        noisy = centre * (rng.gamma(concentration, size=(margin.size, rank)) + 1e-3)
+        noisy = centre * (rng.gamma(1.0, size=(margin.size, n_components)) + 1e-3)
         coefficients.append(noisy / noisy.sum(axis=0))
-    return Factors(np.full(rank, 1.0 / rank), tuple(coefficients))
+    return Factors(np.full(n_components, 1.0 / n_components), tuple(coefficients))

@@ -1,8 +1,8 @@
-"""Tables: anything with rows and columns goes in, encoded float64 goes through, the same kind comes out.
+"""Tables: a frame, mapping or array comes in, its cells become float64, and results go out in the same form.
 
-`read_table` reads arrays, mappings and frames; `encode` turns rows into numbers by a schema, `decode` is the
-way back; `Table` is what has been read, for code that looks at whole columns, and `match_columns`, `encode_numbers`
-and `label_numbers` are the steps of `encode` for such code.
+`read_table` reads arrays, mappings and frames into a `Table`. `encode` turns its rows into numbers by a schema, and
+`decode` turns numbers back. Code that works column by column uses `Table` itself and the steps of `encode`:
+`match_columns`, `encode_numbers` and `label_numbers`.
 """
 
 from jointwise.tables.columns import Column

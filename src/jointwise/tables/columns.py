@@ -1,6 +1,6 @@
-"""Columns: one column of any origin as float64 numbers with a logical type.
+"""Columns: one column of any library as float64 numbers with a logical type.
 
-Whatever library a column comes from, it is read once into a `Column`; profiles and encoding see only that.
+A column is read once into a `Column`; profiles and encoding see only that.
 """
 
 from __future__ import annotations
@@ -15,18 +15,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from jointwise._checks import listed, shown
-from jointwise.exceptions import InputError
+from jointwise.exceptions import CellTypeError, InputError
+from jointwise.tables.dtypes import category_order, datetime_dtype, is_missing
 from jointwise.tables.times import days_of_times, time_unit
-from jointwise.tables.variables import Kind, Variable, category_order, is_missing
+from jointwise.tables.variables import Kind, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jointwise._typing import AnyArray, FloatArray
-
-
-class CellTypeError(InputError, TypeError):
-    """A cell, or a whole column, is of a type that has no place in a table of numbers, text and dates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +40,8 @@ class Column:
     labels : tuple, optional
         What the positions stand for, where the column holds labels instead of numbers.
     declared : bool
-        Whether the labels and their order were declared by the column's own type; else they are those that
-        occur, sorted.
+        Whether the column's own type declares the labels and their order. Otherwise the labels are those that occur,
+        sorted.
     ordered : bool
         Whether the declared order means something.
     """
@@ -86,7 +83,7 @@ def read_series(name: str, series: nw.Series[Any]) -> Column:
     if isinstance(dtype, nw.Boolean):
         return Column(name, "bool", series.cast(nw.Float64).to_numpy(), (False, True))
     if dtype.is_integer() and not isinstance(dtype, (nw.Int128, nw.UInt128)):
-        # The gaps are filled first: some libraries refuse to turn large integers into floats.
+        # nulls are filled first: some libraries refuse to turn large integers with nulls into floats
         values = series.fill_null(0).to_numpy().astype(np.float64)
         values[series.is_null().to_numpy().astype(bool)] = np.nan
         return Column(name, "int64", values)
@@ -115,8 +112,8 @@ def read_series(name: str, series: nw.Series[Any]) -> Column:
 def _categorical(name: str, series: nw.Series[Any]) -> Column:
     """Read a categorical or enum column.
 
-    Categoricals of Polars and unordered Arrow dictionaries list labels in order of appearance, which depends
-    on the rows met first: only types that declare an order keep theirs.
+    Polars categoricals and unordered Arrow dictionaries list labels in order of appearance, which depends on the order
+    of the rows. Only types that declare an order keep theirs.
     """
     ordered = nw.is_ordered_categorical(series)
     pandas = series.implementation.is_pandas()
@@ -139,7 +136,7 @@ def _categorical(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _arrow_labels(name: str, dtype: str, cells: Any) -> Column:
-    """Read Arrow's text, or labels without an order, by their dictionary: no cell becomes an object of its own."""
+    """Read Arrow text, or labels without an order, through their dictionary, without a Python object per cell."""
     kind = str(cells.type)
     if not kind.startswith("dictionary"):
         cells = (cells.cast("string") if kind == "string_view" else cells).dictionary_encode()
@@ -150,7 +147,7 @@ def _arrow_labels(name: str, dtype: str, cells: Any) -> Column:
     occurring = {label for label, here in zip(listed_labels, met.tolist(), strict=True) if here and label is not None}
     labels = _sorted_labels(name, list(occurring))
     place = {label: float(position) for position, label in enumerate(labels)}
-    # the last stands for the gaps, whose number is -1
+    # the last entry serves missing cells, whose number is -1
     places = np.array([*(place.get(label, np.nan) for label in listed_labels), np.nan])
     return Column(name, dtype, places[numbers], labels)
 
@@ -164,7 +161,7 @@ def _positions(series: nw.Series[Any], labels: tuple[Any, ...]) -> FloatArray:
 
 
 def _objects(name: str, cells: AnyArray) -> Column:
-    """Read Python objects: they must be all numbers, all text, all booleans or all dates, with gaps."""
+    """Read Python objects, which must be all numbers, all text, all booleans or all dates; any may be missing."""
     doubtful = {each for each in set(map(type, cells.tolist())) if not issubclass(each, (str, int))}
     present = np.array([type(cell) not in doubtful or not is_missing(cell) for cell in cells], dtype=bool)
     found = cells[present].tolist()
@@ -221,7 +218,7 @@ def _dates(name: str, cells: list[Any]) -> Column:
     if fine and zones:  # only Python's times can give back a zone, and they end at microseconds
         cells = [cell.replace(nanosecond=0) if hasattr(cell, "nanosecond") else cell for cell in cells]
     unit = "ns" if fine and not zones else "us"
-    logical = "date" if not times else f"datetime[{unit},{zones.pop()}]" if zones else f"datetime[{unit}]"
+    logical = datetime_dtype(unit, zones.pop() if zones else None) if times else "date"
     variable = Variable(name, Kind.CONTINUOUS, dtype=logical)
     return Column(name, logical, np.array([variable.encode_value(cell) for cell in cells]))
 
@@ -231,7 +228,7 @@ def _numpy_times(name: str, cells: list[Any]) -> Column:
 
 
 _READERS: tuple[tuple[tuple[type, ...], Callable[[str, list[Any]], Column]], ...] = (
-    ((bool, np.bool_), _booleans),  # before the numbers, because a boolean is one
+    ((bool, np.bool_), _booleans),  # before the numbers, because a bool is a Real too
     ((Real, Decimal), _numbers),
     ((str,), _text),
     ((dt.date,), _dates),
@@ -242,9 +239,7 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[str, list[Any]], Column]], ...
 def _times(name: str, values: AnyArray, zone: str | None = None) -> Column:
     """Read datetime64; zoned times must be given in UTC."""
     unit, days = time_unit(values.dtype), days_of_times(values)
-    if unit == "D":
-        return Column(name, "date", days)
-    return Column(name, f"datetime[{unit},{zone}]" if zone else f"datetime[{unit}]", days)
+    return Column(name, "date" if unit == "D" else datetime_dtype(unit, zone), days)
 
 
 def _sorted_labels(name: str, labels: Sequence[Any]) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Encoding: tables to float64 matrices by a schema, and back."""
+"""Encoding: tables into float64 matrices by a schema, and back."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from jointwise._checks import check_choice, listed, shown
 from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
+from jointwise.tables.dtypes import is_temporal, zone_of
 from jointwise.tables.frames import write_frame
 from jointwise.tables.table import Table, read_table
-from jointwise.tables.variables import OUTSIDE, Schema, Variable, is_temporal, parse_datetime
+from jointwise.tables.variables import OUTSIDE, Schema, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,16 +39,17 @@ def encode(
     Parameters
     ----------
     data : Table, or anything `read_table` takes
-        Columns are found by name, and further columns are ignored; those of an array by position, or as x0, x1, ...
-        where it has more than the schema.
+        Columns are found by name, and further columns are ignored. The columns of an array are found by position, or
+        as x0, x1, ... if it has more than the schema.
     schema : Schema of N variables
     unseen : {"outside", "impossible", "missing"}
-        What a category becomes that the schema does not know: -1, or -1 and one `UnseenCategoryWarning` that the row
-        has density zero, or NaN and one that the cell is treated as missing.
+        What becomes of a category that the schema does not know. "outside": -1. "impossible": -1, with an
+        `UnseenCategoryWarning` that the row has density zero. "missing": NaN, with an `UnseenCategoryWarning` that
+        the cell is treated as missing.
     absent : {"error", "missing"}
-        Whether a column that is not there is an error or all NaN.
+        Whether an absent column is an error or all NaN.
     stacklevel : int
-        Whose line the warning names: 2 for the caller's, 3 for that of the caller's caller.
+        Which line the warning names: 2 for the caller's, 3 for that of the caller's caller.
 
     Returns
     -------
@@ -85,18 +87,18 @@ def encode(
 
 
 def decode(matrix: FloatArray, schema: Schema) -> Any:
-    """Return encoded rows as the frame type, and with the column types, that the schema's table had.
+    """Return encoded rows in the frame type and the column types of the schema's table.
 
     Parameters
     ----------
     matrix : array of shape (n, N)
-        Encoded values; NaN comes back as a missing value.
+        Encoded values; NaN becomes a missing value.
     schema : Schema of N variables
 
     Returns
     -------
     data : frame, mapping or array
-        An array keeps a number type where all columns share it; else it holds objects.
+        An array has the number type that all columns share, or else holds objects.
     """
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] != len(schema):
@@ -105,7 +107,7 @@ def decode(matrix: FloatArray, schema: Schema) -> Any:
 
 
 def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[tuple[int, int]]:
-    """Return pairs (variable, column) of positions: by name, or by position for arrays with a column per variable."""
+    """Return positions (variable, column) that match by name, or by position in an array with one column each."""
     if table.container == "numpy" and len(table.names) == len(schema):
         return [(position, position) for position in range(len(schema))]
     if table.container == "numpy" and not set(schema.names) <= set(table.names):
@@ -121,7 +123,7 @@ def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[t
 
 
 def _encode_categories(column: Column, variable: Variable) -> tuple[FloatArray, list[Any]]:
-    """Codes of a categorical variable, and the labels met that it does not know."""
+    """Return the codes of a categorical variable, and the labels in the column that it does not know."""
     labels: Sequence[Any]
     positions: AnyArray
     if column.labels is None:
@@ -139,13 +141,16 @@ def _encode_categories(column: Column, variable: Variable) -> tuple[FloatArray, 
 
 
 def label_numbers(labels: Sequence[Any], variable: Variable) -> FloatArray:
-    """Return the numbers of labels among the categories of a variable, -1 where it does not know one; shape (L,)."""
+    """Return the positions of labels among the categories of a variable, -1 for unknown ones; shape (L,)."""
     number = {category: float(number) for number, category in enumerate(variable.categories or ())}
     return np.array([number.get(label, OUTSIDE) for label in labels], dtype=np.float64)
 
 
 def encode_numbers(column: Column, variable: Variable) -> FloatArray:
-    """Return the values of a continuous or integer variable, shape (n,); labels (booleans, ISO dates) one by one."""
+    """Return the numbers of a continuous or integer variable, shape (n,).
+
+    Labels, such as booleans or ISO dates, are encoded one by one.
+    """
     if column.labels is not None:
         present = ~np.isnan(column.values)
         encoded = np.full(len(column.values), np.nan)
@@ -156,14 +161,9 @@ def encode_numbers(column: Column, variable: Variable) -> FloatArray:
         return column.values
     if is_temporal(column.dtype) != is_temporal(variable.dtype):
         raise InputError(f"Column {shown(column.name)} must hold {variable.dtype} values; it holds {column.dtype}.")
-    if _zoned(column.dtype) != _zoned(variable.dtype):
+    if (zone_of(column.dtype) is None) != (zone_of(variable.dtype) is None):
         raise InputError(
             f"Column {shown(column.name)} must hold {variable.dtype} values; it holds {column.dtype}. "
             "Times with and without a zone cannot be compared."
         )
     return column.values
-
-
-def _zoned(dtype: str) -> bool:
-    parsed = parse_datetime(dtype)
-    return parsed is not None and parsed[1] is not None

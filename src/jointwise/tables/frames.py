@@ -1,4 +1,4 @@
-"""Frames: encoded columns written back as the frame type, and with the column types, they came from."""
+"""Frames: encoded columns written back in the frame type and the column types they came from."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from jointwise._checks import shown
 from jointwise.exceptions import InputError, MissingDependencyError
+from jointwise.tables.dtypes import is_temporal, parse_datetime, zone_of
 from jointwise.tables.times import time_zone, times_of_days, zoned_times
-from jointwise.tables.variables import LARGEST_WHOLE, Schema, Variable, is_temporal, parse_datetime
+from jointwise.tables.variables import LARGEST_WHOLE, Schema, Variable
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray
@@ -22,7 +23,7 @@ _LABELLED = ("categorical", "enum")
 
 
 def write_frame(matrix: FloatArray, schema: Schema) -> Any:
-    """Write encoded rows of shape (n, N) as `schema.container`."""
+    """Return encoded rows of shape (n, N) in the form that `schema.container` names."""
     if schema.container == "numpy":
         return _stack([native_array(variable, matrix[:, n]) for n, variable in enumerate(schema)], len(matrix))
     write = {"dict": native_array, "pandas": _pandas, "polars": _polars, "pyarrow": _arrow}[schema.container]
@@ -34,16 +35,17 @@ def write_frame(matrix: FloatArray, schema: Schema) -> Any:
 
 
 def with_columns(frame: Any, container: str, table: Table, names: Collection[str]) -> Any:
-    """Return a frame that `write_frame` wrote, with some columns of a table put in where they stand there.
+    """Return a frame that `write_frame` wrote, with some columns of a table inserted at their places.
 
     Parameters
     ----------
     frame : frame, mapping or array
     container : str
-        What the frame is.
+        Type of the frame, as `Schema.container`.
     table : Table
-        It has the columns of the frame and those to be put in; its order is kept.
+        Holds the columns of the frame and those to insert; the result has its order.
     names : collection of str
+        Columns to insert.
     """
     put_in = {n: column for n, column in zip(table.names, table.columns, strict=True) if n in names}
     if container == "numpy":
@@ -60,19 +62,19 @@ def with_columns(frame: Any, container: str, table: Table, names: Collection[str
 def native_array(variable: Variable, numbers: FloatArray) -> AnyArray:
     """Return encoded numbers as a numpy array of native values, shape (n,).
 
-    Integers with gaps become floats with NaN, dates datetime64, times with a zone Python's own (numpy knows no
-    zones), other values with gaps objects with None.
+    Integers with missing values become floats with NaN, dates become datetime64, times with a zone become Python
+    datetimes (numpy has no zones), and other values with missing ones become objects with None.
 
     >>> sex = Variable("sex", "categorical", categories=("F", "M"), dtype="string")
     >>> native_array(sex, np.array([1.0, np.nan]))
     array(['M', None], dtype=object)
     """
-    zone = (parse_datetime(variable.dtype) or (None, None))[1]
+    zone = zone_of(variable.dtype)
     return _utc_array(variable, numbers) if zone is None else zoned_times(numbers, time_zone(zone))
 
 
 def _utc_array(variable: Variable, numbers: FloatArray) -> AnyArray:
-    """Return encoded numbers as `native_array` does, but times with a zone as datetime64 in UTC."""
+    """Return encoded numbers as `native_array` does, except times with a zone, which are datetime64 in UTC."""
     missing = np.isnan(numbers)
     if variable.categories is not None:
         return _category_array(variable, numbers, missing)
@@ -101,7 +103,7 @@ def _category_array(variable: Variable, numbers: FloatArray, missing: AnyArray) 
 def _stack(columns: list[AnyArray], n_rows: int) -> AnyArray:
     types = {column.dtype for column in columns}
     if len(types) > 1 and all(each.kind in "fi" for each in types):
-        types = {np.dtype(np.float64)}  # integers with gaps beside integers without
+        types = {np.dtype(np.float64)}  # integers with missing values beside integers without
     array = np.empty((n_rows, len(columns)), dtype=types.pop() if len(types) == 1 else np.object_)
     for position, column in enumerate(columns):
         array[:, position] = column.astype(array.dtype) if array.dtype != object else _objects(column)
@@ -109,13 +111,13 @@ def _stack(columns: list[AnyArray], n_rows: int) -> AnyArray:
 
 
 def _objects(column: AnyArray) -> list[Any]:
-    """Return cells as Python has them; where it has none, as for nanoseconds, times stay numpy's, not bare integers."""
+    """Return cells as Python objects; nanoseconds stay numpy's times, because `tolist` would make them integers."""
     cells = column.tolist()
     return list(column) if column.dtype.kind == "M" and int in map(type, cells) else cells
 
 
 def _codes(variable: Variable, numbers: FloatArray) -> AnyArray:
-    """Category codes as integers, -1 where missing."""
+    """Return category codes as integers, -1 where missing."""
     codes = np.where(np.isnan(numbers), -1, numbers).astype(np.int32)
     last = len(variable.categories or ()) - 1
     if np.any(numbers < 0) or np.any(codes > last):
@@ -132,7 +134,7 @@ def _pandas(variable: Variable, numbers: FloatArray) -> Any:
         return pandas.array(values, dtype={"int64": "Int64", "bool": "boolean"}[variable.dtype])
     if variable.dtype == "date":
         return pandas.Series(values.astype(object), dtype=object)
-    zone = (parse_datetime(variable.dtype) or (None, None))[1]
+    zone = zone_of(variable.dtype)
     return values if zone is None else pandas.Series(values).dt.tz_localize("UTC").dt.tz_convert(zone)
 
 
@@ -170,6 +172,5 @@ def _library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise MissingDependencyError(
-            f"The rows came from {name}, so results come back in its frames, but {name} is not installed: "
-            f"pip install {name}"
+            f"The table was a {name} frame, so results are too, but {name} is not installed: pip install {name}"
         ) from error

@@ -1,4 +1,4 @@
-"""Tables: anything that has rows and named columns, read without copying it."""
+"""Tables: anything with rows and named columns, read without a copy."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 from scipy.sparse import issparse
 
 from jointwise._checks import check_choice, listed, shown
-from jointwise.exceptions import InputError
-from jointwise.tables.columns import CellTypeError, Column, read_array, read_series
+from jointwise.exceptions import CellTypeError, InputError
+from jointwise.tables.columns import Column, read_array, read_series
 from jointwise.tables.variables import duplicates
 
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray
 
-# Methods by which tables that are not in memory are read whole: of lazy frames, of DuckDB, of Arrow's datasets.
+# Methods that read a whole table into memory: those of lazy frames, of DuckDB relations and of Arrow datasets.
 _READERS = ("collect", "to_arrow_table", "fetch_arrow_table", "to_table")
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of named columns, whatever holds them.
+    """Named columns of equal length, from any container.
 
     Parameters
     ----------
@@ -42,9 +42,7 @@ class Table:
     columns: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        doubled = duplicates(self.names)
-        if doubled:
-            raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+        _check_names(self.names)
 
     def read(self, position: int) -> Column:
         """Return a column as numbers."""
@@ -71,13 +69,13 @@ class Table:
 
 
 def read_table(data: Any) -> Table:
-    """Read a table.
+    """Return any tabular data as a `Table`.
 
     Parameters
     ----------
     data : array-like of shape (n, N), mapping, or pandas, Polars or PyArrow frame
-        Columns of an array are called x0, x1, ...; a mapping takes names to sequences of one length. Names of
-        pandas columns that are not text are turned into text: column 0 is then called "0".
+        Columns of an array are called x0, x1, ...; a mapping has names as keys and sequences of one length as values.
+        Names of pandas columns that are not text become text: column 0 is called "0".
 
     Examples
     --------
@@ -101,6 +99,12 @@ def read_table(data: Any) -> Table:
     return table
 
 
+def _check_names(names: Sequence[str]) -> None:
+    doubled = duplicates(names)
+    if doubled:
+        raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+
+
 def _read_mapping(data: Mapping[Any, Any]) -> Table:
     columns = []
     for name, values in data.items():
@@ -119,9 +123,7 @@ def _read_mapping(data: Mapping[Any, Any]) -> Table:
 def _read_frame(data: Any) -> Table:
     names = data.column_names if hasattr(data, "column_names") else data.columns
     names = tuple(str(name) for name in names)
-    doubled = duplicates(names)
-    if doubled:
-        raise InputError(f"Column names must differ; more than one column is called {listed(doubled)}.")
+    _check_names(names)  # narwhals has errors of its own for equal names
     frame = nw.from_native(data, eager_only=True)
     container = frame.implementation.value
     check_choice("the frame's library", container, ("pandas", "polars", "pyarrow"))
@@ -150,7 +152,7 @@ def _to_array(data: Any, what: str) -> AnyArray:
         return filled
     try:
         array = np.asarray(data)
-        # Lists that mix text and numbers would all become text.
+        # a list that mixes text and numbers would become all text
         return np.asarray(data, dtype=object) if array.dtype.kind in "US" and isinstance(data, Sequence) else array
     except ValueError as error:
         raise InputError(f"{what} could not be read as an array: {error}") from error

@@ -1,7 +1,7 @@
-"""Times: dates and times as days since 1970-01-01 in float64, and back; the calendar, once.
+"""Times: dates and times as days since 1970-01-01 in float64, and back.
 
-Times are kept as whole counts of a unit on both ways, so that a time that was read, written and read again has the
-same number of days to the last bit: a value that came often is then found again.
+Both directions go through whole counts of a unit. A time that is read, written and read again therefore has the same
+number of days to the last bit, and a value that repeats is recognised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jointwise.exceptions import InputError
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray, IntArray
 
-# 0001-01-01 and the day after 9999-12-31: what Python, and most tools that show dates, can tell.
+# 0001-01-01 and the day after 9999-12-31: the calendar of Python and of most tools that show dates.
 FIRST_DAY, END_DAY = -719_162, 2_932_897
 _PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 OFFSET = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")  # a time zone without a name
@@ -48,7 +48,7 @@ def time_zone(name: str) -> dt.tzinfo:
 
 
 def days_of_value(value: object, zone: dt.tzinfo | None) -> float:
-    """Days since 1970-01-01 UTC; a time without a zone is taken to be in the variable's own.
+    """Return days since 1970-01-01 UTC; a time without a zone is taken to be in ``zone``, else in UTC.
 
     >>> days_of_value("1970-01-02T12:00", None)
     1.5
@@ -79,8 +79,8 @@ def date_of_days(days: float) -> dt.date:
 def time_of_days(days: float, zone: dt.tzinfo | None = None) -> dt.datetime:
     """Return the nearest time of the calendar, to the microsecond.
 
-    Near the ends of the calendar a moment may have a date in UTC but not in its zone, or in its zone but not in UTC:
-    it is written in the one that has.
+    Near the ends of the calendar a moment may have a date in UTC but not in its zone, or the reverse. It is then
+    written in the one where it has a date.
 
     >>> time_of_days(0.25), time_of_days(1e300)
     (datetime.datetime(1970, 1, 1, 6, 0), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999))
@@ -109,7 +109,7 @@ def _without_zone(count: int) -> dt.datetime:
 
 
 def _count(days: float, per_day: int) -> int:
-    """Units in a number of days, which may lie far beyond any calendar."""
+    """Return the number of units in a number of days, which may lie far beyond any calendar."""
     days = min(max(days, -1e19), 1e19)
     whole = int(days)
     return whole * per_day + round((days - whole) * per_day)
@@ -119,7 +119,7 @@ def _count(days: float, per_day: int) -> int:
 
 
 def time_unit(dtype: np.dtype[Any]) -> str:
-    """Return the unit, of D, s, ms, us and ns, in which times of a datetime64 type are kept.
+    """Return the unit (D, s, ms, us or ns) in which times of a datetime64 type are kept.
 
     >>> [time_unit(np.dtype(name)) for name in ("M8[M]", "M8[h]", "M8[us]", "M8[ps]")]
     ['D', 's', 'us', 'ns']
@@ -131,7 +131,7 @@ def time_unit(dtype: np.dtype[Any]) -> str:
 
 
 def days_of_times(times: AnyArray) -> FloatArray:
-    """Days since 1970-01-01 of an array of datetime64, NaN for NaT; each is the float64 nearest to the truth.
+    """Return an array of datetime64 as days since 1970-01-01, NaN for NaT; each is the nearest float64.
 
     >>> days_of_times(np.array(["1970-01-02T12", "NaT"], dtype="M8[s]"))
     array([1.5, nan])
@@ -144,13 +144,13 @@ def days_of_times(times: AnyArray) -> FloatArray:
 
 
 def _quotients(counts: IntArray, per_day: int) -> FloatArray:
-    """Quotients, rounded once: a large count that became a float first would be rounded twice."""
+    """Divide with a single rounding: a large count that became a float first would be rounded twice."""
     days: FloatArray = counts / per_day
     large = np.flatnonzero(np.abs(counts) >= _EXACT) if per_day > 1 else np.empty(0, dtype=np.intp)
     if large.size:
         whole, rest = np.divmod(counts[large], per_day)
         share = rest / per_day
-        # where the floats below and above the share lead to one sum, what lies between them does too
+        # if the floats below and above the share give the same sum, so does everything between them
         below, above = whole + np.nextafter(share, -1.0), whole + np.nextafter(share, 2.0)
         days[large] = above
         doubtful = large[below != above]
@@ -168,7 +168,7 @@ def times_of_days(
 ) -> AnyArray:
     """Return days as datetime64 of a unit, NaT where they are NaN or infinite.
 
-    Days in float64 hold a time of our century to a third of a microsecond, so nanoseconds are rounded to
+    Days in float64 resolve a time of our century to a third of a microsecond, so nanoseconds are rounded to
     microseconds.
 
     Parameters
@@ -176,10 +176,10 @@ def times_of_days(
     days : array of shape (n,)
     unit : {"D", "s", "ms", "us", "ns"}
     zoned : bool
-        Whether they will be shown in a zone, which may move them by a day.
+        Whether the times will be shown in a zone, which may move them by a day.
     seen : tuple of float
-        Smallest and largest day that came in this type. What lies beyond them and beyond the years 1 to 9999, or
-        beyond what nanoseconds reach, becomes the nearest time that does not.
+        Smallest and largest day observed. Days outside both this range and the years 1 to 9999, or beyond the reach
+        of nanoseconds, become the nearest time inside.
     exact : tuple of float
         Days whose nanoseconds are not rounded.
     """
@@ -195,7 +195,7 @@ def times_of_days(
 
 
 def zoned_times(days: FloatArray, zone: dt.tzinfo) -> AnyArray:
-    """Return days as an array of Python's times, all in one zone; None where they are NaN or infinite."""
+    """Return days as an array of Python datetimes, all in one zone; None where they are NaN or infinite."""
     times: AnyArray = np.empty(len(days), dtype=object)
     times[:] = [_in_zone(day, zone) if np.isfinite(day) else None for day in days.tolist()]
     return times
@@ -209,24 +209,24 @@ def _in_zone(days: float, zone: dt.tzinfo) -> dt.datetime:
 
 
 def _counts(days: FloatArray, unit: str, first: int, last: int) -> IntArray:
-    """Nearest whole numbers of a unit, none beyond two of them."""
+    """Return the nearest whole numbers of a unit, cut to the range from first to last."""
     per_day = _PER_DAY[unit]
     low, high = first / per_day, last / per_day
     inside = np.clip(days, low, high)
-    # days and the rest apart, because their product need not fit float64
+    # whole days and the rest apart, because their product may not fit float64
     whole = np.rint(inside) if per_day == 1 else np.trunc(inside)
     counts = whole.astype(np.int64) * per_day + np.rint((inside - whole) * per_day).astype(np.int64)
     return np.where(inside >= high, last, np.where(inside <= low, first, counts))
 
 
 def _calendar(unit: str) -> tuple[int, int]:
-    """First and last count of a unit in the years 1 to 9999, as far as 64 bits reach."""
+    """Return the first and last count of a unit in the years 1 to 9999, as far as 64 bits reach."""
     per_day = _PER_DAY[unit]
     return max(FIRST_DAY * per_day, -(2**63) + 1), min(END_DAY * per_day - 1, 2**63 - 1)
 
 
 def _limits(unit: str, zoned: bool, seen: tuple[float, float]) -> tuple[int, int]:
-    """First and last count that can be written and shown: those of the calendar, and what was seen beyond them."""
+    """Return the first and last count that can be written: those of the calendar, or those observed beyond it."""
     per_day = _PER_DAY[unit]
     most = 2**31 - 1 if unit == "D" else 2**63 - 1  # frames keep dates in 32 bits
     first, last = (end + zoned * step for end, step in zip(_calendar(unit), (per_day, -per_day), strict=True))

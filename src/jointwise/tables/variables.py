@@ -1,15 +1,14 @@
 """Variables and schemas: what a column of a table is, and how its values become numbers.
 
-Inside the package every cell is one float64, with NaN for a missing value: a number is itself, a date or time
-is days since 1970-01-01 (UTC where it has a zone), a category is its position in `Variable.categories`.
+Inside the package every cell is one float64, and NaN is a missing value. A number is itself, a date or time is days
+since 1970-01-01 (in UTC if it has a zone), a category is its position in `Variable.categories`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from math import inf, isfinite, isinf, isnan, nan
@@ -21,86 +20,36 @@ import numpy as np
 from jointwise._checks import check_choice, listed, reading, shown, unknown_name
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
+from jointwise.tables.dtypes import (
+    CATEGORY_TYPES,
+    DTYPES,
+    is_boolean,
+    is_missing,
+    is_number,
+    is_temporal,
+    is_text,
+    parse_datetime,
+    zone_of,
+)
 from jointwise.tables.times import OFFSET, date_of_days, days_of_value, time_of_days, time_zone
 
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
-DTYPES = ("float64", "int64", "bool", "string", "categorical", "enum", "date")
-UNITS = ("s", "ms", "us", "ns")
 OUTSIDE = -1.0  # code of a category that the schema does not know
 EVERYWHERE = (-inf, inf)  # the support of a variable without bounds
-MAX_ENUMERATED = 32  # integers with at most so many values between their extremes have one atom per value
-_DATETIME = re.compile(r"datetime\[(s|ms|us|ns)(?:,([^\]]+))?\]")
-LARGEST_WHOLE = 2**53  # heavy tails may reach beyond the integers that float64 and int64 both hold
+MAX_ENUMERATED = 32  # an integer variable whose range has at most this many values gets one atom per value
+LARGEST_WHOLE = 2**53  # limit of decoded integers: beyond it, where heavy tails may reach, float64 skips some
 
 
 class Kind(StrEnum):
-    """What a variable is: this settles its base measure."""
+    """What a variable is; this determines its base measure."""
 
     CONTINUOUS = "continuous"
     INTEGER = "integer"
     CATEGORICAL = "categorical"
 
 
-def _is_text(category: object) -> bool:
-    return isinstance(category, str)
-
-
-def _is_boolean(category: object) -> bool:
-    return isinstance(category, bool)
-
-
-def _is_integer(category: object) -> bool:
-    return isinstance(category, int) and not isinstance(category, bool) and -(2**63) <= category < 2**63
-
-
-def _is_number(category: object) -> bool:
-    return isinstance(category, float) or _is_integer(category)
-
-
-# Logical types of numbers beside those of dates and times, which are numbers too.
+# Logical types of each kind of number, besides dates and times.
 NUMBER_TYPES = {Kind.CONTINUOUS: ("float64",), Kind.INTEGER: ("int64", "float64")}
-# Logical types of categories, and what each can hold, in words and as a test.
-CATEGORY_TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "float64": ("numbers", _is_number),
-    "int64": ("integers of 64 bits", _is_integer),
-    "bool": ("booleans", _is_boolean),
-    "string": ("text", _is_text),
-    "enum": ("text", _is_text),
-    "categorical": ("text, booleans or numbers", lambda _: True),
-}
-
-
-def parse_datetime(dtype: str) -> tuple[str, str | None] | None:
-    """Split "datetime[us,Europe/Paris]" into unit and zone; None for any other logical type.
-
-    >>> parse_datetime("datetime[ns]"), parse_datetime("date")
-    (('ns', None), None)
-    """
-    match = _DATETIME.fullmatch(dtype)
-    return (match[1], match[2]) if match else None
-
-
-def is_temporal(dtype: str) -> bool:
-    """Whether values of this logical type are dates or times."""
-    return dtype == "date" or parse_datetime(dtype) is not None
-
-
-def is_missing(value: object) -> bool:
-    """Whether a scalar stands for "not observed": None, NaN, NaT, or pandas' NA.
-
-    >>> is_missing(None), is_missing(float("nan")), is_missing(np.datetime64("NaT")), is_missing("")
-    (True, True, True, False)
-    """
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return True
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
-    return isinstance(value, (float, np.floating)) and isnan(value)
-
-
-def category_order(category: Any) -> tuple[str, Any]:
-    """Sort key for categories: by type first, because text and numbers do not compare."""
-    return ("text" if isinstance(category, str) else "number", category)
 
 
 @dataclass(frozen=True)
@@ -115,19 +64,19 @@ class Variable:
     categories : tuple of str, bool, int or float, optional
         The categories in the order of their codes 0, 1, ...; None unless categorical.
     ordered : bool
-        Whether the order of the categories means something.
+        Whether the order of the categories has a meaning.
     spikes : tuple of float
-        Values of a continuous or integer variable that have a probability of their own.
+        Values of a continuous or integer variable that have a positive probability of their own.
     observed : tuple of float
-        Smallest and largest encoded value seen.
+        Smallest and largest encoded value observed.
+    dtype : str
+        Logical type of the values in the table: "float64", "int64", "bool", "string", "categorical", "enum",
+        "date", "datetime[unit]" or "datetime[unit,zone]". If the categories are not numbers, the default "float64"
+        becomes the type that holds them: "bool", "string" or "categorical".
     support : tuple of float
         Smallest and largest value that the variable can take; infinite where there is no bound.
     step : float
-        Values of a continuous variable are whole multiples of this; zero where they are not rounded.
-    dtype : str
-        Logical type of the values as they came: "float64", "int64", "bool", "string", "categorical", "enum",
-        "date", "datetime[unit]" or "datetime[unit,zone]". Categories that are not numbers make of "float64" the type
-        that holds them: "bool", "string" or "categorical".
+        The values of a continuous variable are whole multiples of this; zero if they are not rounded.
 
     Examples
     --------
@@ -159,20 +108,20 @@ class Variable:
                 f"Variable {shown(self.name)}: `dtype` must be one of {listed(DTYPES)} or 'datetime[unit,zone]'; "
                 f"got {shown(self.dtype)}."
             )
-        self._zone()  # refuses one that does not exist
+        self._zone()  # raises if the zone does not exist
         self._check_categories()
         object.__setattr__(self, "spikes", tuple(sorted(float(spike) for spike in self.spikes)))
         if self.spikes and self.kind is Kind.CATEGORICAL:
             raise InputError(f"Variable {shown(self.name)} is categorical: only a number can have spikes.")
         self._check_support_and_step()
         low, high = self.observed
-        # One NaN object for "unknown", so that equal variables compare equal.
+        # one NaN object for "unknown", so that equal variables compare equal
         ends = tuple(nan if isnan(end) else float(end) for end in (low, high))
         object.__setattr__(self, "observed", ends)
         self._check_type()
 
     def _check_type(self) -> None:
-        """Refuse a logical type that cannot hold values of the kind, or the categories."""
+        """Raise if the logical type cannot hold values of this kind, or these categories."""
         if not all(isfinite(spike) for spike in self.spikes):
             raise InputError(f"Variable {shown(self.name)}: spikes must be finite; got {listed(self.spikes)}.")
         if self.categories is None:
@@ -194,7 +143,7 @@ class Variable:
             )
 
     def _holds(self, dtype: str) -> bool:
-        """Whether values of a logical type can be these categories."""
+        """Return whether a logical type can hold these categories."""
         return dtype in CATEGORY_TYPES and all(map(CATEGORY_TYPES[dtype][1], self.categories or ()))
 
     def _check_categories(self) -> None:
@@ -221,34 +170,34 @@ class Variable:
         object.__setattr__(self, "step", float(self.step))
         if not low < high:
             raise InputError(
-                f"Variable {self.name!r}: `support` must be (low, high) with low < high; got {(low, high)}."
+                f"Variable {shown(self.name)}: `support` must be (low, high) with low < high; got {(low, high)}."
             )
         if not 0 <= self.step < inf:
-            raise InputError(f"Variable {self.name!r}: `step` must be zero or a positive number; got {self.step}.")
+            raise InputError(f"Variable {shown(self.name)}: `step` must be zero or a positive number; got {self.step}.")
         if self.kind is Kind.CATEGORICAL and (self.is_bounded or self.step):
-            raise InputError(f"Variable {self.name!r} is categorical: only a number can have a support or a step.")
+            raise InputError(f"Variable {shown(self.name)} is categorical: only a number can have a support or a step.")
         if self.kind is Kind.INTEGER and self.step:
-            raise InputError(f"Variable {self.name!r} is integer: its step is one, so leave `step` out.")
+            raise InputError(f"Variable {shown(self.name)} is integer: its step is one, so leave `step` out.")
         low_seen, high_seen = self.observed
-        if low_seen < low or high_seen > high:  # unknown ends are NaN, which compares as no
+        if low_seen < low or high_seen > high:  # false for unknown ends, which are NaN
             raise InputError(
-                f"Variable {self.name!r}: `support` must hold the values seen, from {low_seen:g} to {high_seen:g}; got "
-                f"{low:g} to {high:g}."
+                f"Variable {shown(self.name)}: `support` must hold the values seen, from {low_seen:g} to "
+                f"{high_seen:g}; got {low:g} to {high:g}."
             )
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the support has an end."""
+        """Whether the support has a finite end."""
         return self.support != EVERYWHERE
 
     @property
     def is_enumerated(self) -> bool:
-        """Whether this is an integer with so few values in its range that each gets an atom of its own."""
+        """Whether this is an integer variable with a range so short that each value gets its own atom."""
         low, high = self.observed
         return self.kind is Kind.INTEGER and high - low < MAX_ENUMERATED
 
     def shown_support(self) -> str:
-        """Return the support as a question would name it, empty where there are no bounds.
+        """Return the support as questions write it, or an empty string if there are no bounds.
 
         >>> Variable("share", "continuous", support=(0, 1)).shown_support()
         '0..1'
@@ -256,8 +205,26 @@ class Variable:
         low, high = ("" if isinf(end) else _short(self.decode_value(end)) for end in self.support)
         return f"{low}..{high}" if self.is_bounded else ""
 
+    def joined(self, other: Variable) -> Variable:
+        """Return the variable of values of either: its observed range and support as wide as both, spikes of both."""
+        for part in ("kind", "categories", "ordered", "step", "dtype"):
+            mine, theirs = getattr(self, part), getattr(other, part)
+            if mine != theirs:
+                raise InputError(
+                    f"{shown(self.name)} must be the same on both sides, but its {part} is {shown(mine)} and "
+                    f"{shown(theirs)}."
+                )
+        ends = np.array([self.observed, other.observed])
+        low, high = np.fmin(*ends[:, 0]), np.fmax(*ends[:, 1])  # NaN is not known
+        return replace(
+            self,
+            spikes=tuple(sorted({*self.spikes, *other.spikes})),
+            observed=(float(low), float(high)),
+            support=(min(self.support[0], other.support[0]), max(self.support[1], other.support[1])),
+        )
+
     def settle(self, numbers: FloatArray) -> FloatArray:
-        """Return encoded numbers as values that the variable can take: rounded to its step, inside its support.
+        """Return encoded numbers as values that the variable can take: rounded to its step and cut to its support.
 
         >>> Variable("price", "continuous", support=(0, float("inf")), step=0.05).settle(np.array([0.337, 0.01]))
         array([0.35, 0.  ])
@@ -267,7 +234,7 @@ class Variable:
         return np.clip(numbers, *self.support) if self.is_bounded else numbers
 
     def encode_value(self, value: object) -> float:
-        """Turn one native value into its number; a missing one into NaN."""
+        """Return the number that encodes one native value; NaN for a missing one."""
         if is_missing(value):
             return nan
         if self.categories is not None:
@@ -281,7 +248,7 @@ class Variable:
         return float(value)
 
     def _encode_category(self, value: object) -> float:
-        assert self.categories is not None  # the caller asked
+        assert self.categories is not None  # the caller checks
         if not isinstance(value, Hashable) or value not in self.categories:
             raise unknown_name(f"category of variable {shown(self.name)}:", value, self.categories)
         return float(self.categories.index(value))
@@ -295,7 +262,7 @@ class Variable:
             ) from None
 
     def decode_value(self, number: float) -> Any:
-        """Turn one encoded number into a native value; NaN into None."""
+        """Return the native value of one encoded number; None for NaN."""
         if isnan(number):
             return None
         if self.categories is not None:
@@ -313,8 +280,8 @@ class Variable:
         return float(number)
 
     def _zone(self) -> dt.tzinfo | None:
-        parsed = parse_datetime(self.dtype)
-        return None if parsed is None or parsed[1] is None else time_zone(parsed[1])
+        zone = zone_of(self.dtype)
+        return None if zone is None else time_zone(zone)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that `json` can write."""
@@ -329,14 +296,14 @@ class Variable:
         } | self._bounds_to_dict()
 
     def _bounds_to_dict(self) -> dict[str, Any]:
-        """Return support and step, each where there is one: files without are as they were before these existed."""
+        """Return support and step if set; without them the form stays as it was before these fields existed."""
         support = [None if isinf(end) else end for end in self.support]
         return ({"support": support} if self.is_bounded else {}) | ({"step": self.step} if self.step else {})
 
     @classmethod
     @reading("a variable as written by `Variable.to_dict`")
     def from_dict(cls, fields: Mapping[str, Any]) -> Variable:
-        """Read what `to_dict` wrote; FileFormatError where it is something else."""
+        """Return the object that `to_dict` wrote; raise FileFormatError for anything else."""
         low, high = (nan if end is None else float(end) for end in fields["observed"])
         least, most = fields.get("support", (None, None))
         categories = fields["categories"]
@@ -355,7 +322,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Schema:
-    """The variables of a table in column order, and the frame type results come back in.
+    """The variables of a table in column order, and the frame type in which results are returned.
 
     Examples
     --------
@@ -391,11 +358,20 @@ class Schema:
             raise unknown_name("variable", name, self.names) from None
 
     def select(self, names: Iterable[str]) -> Schema:
-        """Return the schema of some variables, in the order asked for."""
+        """Return the schema of some variables, in the given order."""
         return Schema(tuple(self[name] for name in names), self.container)
 
+    def joined(self, other: Schema) -> Schema:
+        """Return the schema of rows of either: observed ranges and supports as wide as both, spikes of both."""
+        if self.names != other.names:
+            raise InputError(
+                f"The variables must have the same names, in the same order; got {listed(self.names)} and "
+                f"{listed(other.names)}."
+            )
+        return Schema(tuple(a.joined(b) for a, b in zip(self, other, strict=True)), self.container)
+
     def settle(self, rows: FloatArray) -> FloatArray:
-        """Return encoded rows with each cell a value that its variable can take; shape (n, N)."""
+        """Return encoded rows of shape (n, N) with each cell settled by its variable; see `Variable.settle`."""
         settled = [variable.settle(rows[:, n]) for n, variable in enumerate(self)]
         return np.stack(settled, axis=1) if settled else rows
 
@@ -415,18 +391,18 @@ class Schema:
     @classmethod
     @reading("a schema as written by `Schema.to_dict`")
     def from_dict(cls, fields: Mapping[str, Any]) -> Schema:
-        """Read what `to_dict` wrote; FileFormatError where it is something else."""
+        """Return the object that `to_dict` wrote; raise FileFormatError for anything else."""
         return cls(tuple(Variable.from_dict(each) for each in fields["variables"]), fields["container"])
 
 
 def _check_container(variable: Variable, container: str) -> None:
-    """Refuse a variable that frames of this type have no column for; arrays, mappings and pandas have one for all."""
+    """Raise if a frame of this type has no column type for the variable; arrays, mappings and pandas hold any."""
     if container not in {"polars", "pyarrow"}:
         return
     labels = variable.categories or ()
-    texts = [variable.name, *filter(_is_text, labels)]
-    alike = (_is_text,) if container == "polars" else (_is_text, _is_boolean, _is_number)
-    zone = (parse_datetime(variable.dtype) or (None, None))[1]
+    texts = [variable.name, *filter(is_text, labels)]
+    alike = (is_text,) if container == "polars" else (is_text, is_boolean, is_number)
+    zone = zone_of(variable.dtype)
     if variable.dtype == "categorical" and not any(all(map(kind, labels)) for kind in alike):
         lacks = "categories that are not text" if container == "polars" else "categories of different types"
     elif container == "polars" and zone is not None and OFFSET.fullmatch(zone):
@@ -469,7 +445,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _multiples(numbers: FloatArray, step: float) -> FloatArray:
-    """Return the nearest multiples of a step, each the float that its decimals are read as; zero has no sign."""
+    """Return the nearest multiples of a step, each the float nearest to its decimals; zero has no sign."""
     per_unit = round(1 / step)
     if per_unit >= 1 and abs(per_unit * step - 1) < 1e-9:  # 7549 / 100 is 75.49 to the last bit, 7549 * 0.01 is not
         return np.asarray(np.rint(numbers * per_unit) / per_unit + 0.0)
@@ -477,7 +453,7 @@ def _multiples(numbers: FloatArray, step: float) -> FloatArray:
 
 
 def _at_spikes(numbers: FloatArray, spikes: tuple[float, ...], step: float) -> FloatArray:
-    """Return values that are spikes but for rounding as the spikes themselves, whose last bits may be others."""
+    """Return the values, with those that equal a spike up to rounding replaced by that spike."""
     if not spikes:
         return numbers
     points = np.array(spikes)
@@ -497,5 +473,5 @@ def _short(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a numpy scalar as the Python one it holds."""
+    """Return a numpy scalar as a Python one."""
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""One table in many guises."""
+"""One table in many forms."""
 
 import datetime as dt
 from itertools import pairwise
@@ -18,7 +18,7 @@ GUISES = ("pyarrow", "polars", "pandas", "blocks", "parquet", "feather", "lazy",
 
 
 def columns(n=N_ROWS, seed=0):
-    """Floats with gaps, integers, integers with gaps, text, booleans with gaps and dates."""
+    """Return floats, integers, text, booleans and dates, most of them with missing values."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 3, n)
     number = rng.normal(group, 0.5).tolist()
@@ -46,7 +46,7 @@ def parts(table, cuts):
 
 
 def guise(kind, table, folder, cuts=(3, 3, 400)):
-    """The table as one of `GUISES`, split at some rows where it can be; an empty part is among them."""
+    """Return the table in one of `GUISES`, in parts if it can be split; one part is empty."""
     if kind == "pyarrow":
         return table
     if kind == "polars":
@@ -75,5 +75,5 @@ PANDAS = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype(), pa.string(
 
 
 def as_source(data):
-    """What reads it; a table in memory is one block."""
+    """Return the source of a table; one in memory is a single block."""
     return find_source(data) or LocalSource(lambda: iter([data]))

@@ -25,7 +25,7 @@ WAIT = 60.0  # seconds after which a gate opens by itself, so that no test can h
 
 
 def mixed_frame(n=600, seed=0):
-    """Return floats with gaps, integers, text with gaps, booleans and dates, as pandas keeps them."""
+    """Return floats, integers, text, booleans and dates as pandas keeps them, some floats and texts missing."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 3, n)
     number = rng.normal(group, 0.5)
@@ -66,7 +66,7 @@ def assert_weighs(make, frame, *, where):
 
 
 def in_parts(monkeypatch):
-    """Let even a small table be fitted where its rows lie, rather than be brought here; only starts take a sample."""
+    """Fit even a small table in the cluster, instead of bringing its rows here; only starts take a sample."""
     monkeypatch.setattr(fitting_rows, "CANONICAL_ROWS", 10)
     monkeypatch.setattr(starts, "SHORT_ROWS", 300)
 
@@ -95,7 +95,7 @@ def assert_same_table(source, frame):
 
 
 def hold(module, name, folder, passes=0):
-    """In a worker: the function of that name, after some calls, tells its process in a file and waits for the kill."""
+    """In a worker: after some calls, the function of that name writes its process to a file and waits for the kill."""
     owner = importlib.import_module(module)
     setattr(owner, name, partial(_held, getattr(owner, name), Path(folder), [passes]))
 
@@ -111,7 +111,7 @@ def _held(function, folder, left, *args, **kwargs):
 
 
 class Killer(threading.Thread):
-    """Kills the first process that has come to a gate, then opens it for the others."""
+    """Kill the first process that reaches a gate, then open the gate for the others."""
 
     def __init__(self, folder):
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""A Dask DataFrame gives the model of the frame in memory, whatever happens to its workers."""
+"""A Dask DataFrame gives the model of the frame in memory, even if workers are lost."""
 
 import os
 import subprocess
@@ -113,7 +113,7 @@ def test_a_result_that_comes_late_is_waited_for_and_its_error_is_its_own():
         def result(self, timeout=None):
             self.calls += 1
             if self.calls == 1:
-                self.status = "finished"  # between the end of the wait and the look at it
+                self.status = "finished"  # finished after the timeout, before the status is read
                 raise TimeoutError
             return 7
 
@@ -130,9 +130,12 @@ def test_a_result_that_comes_late_is_waited_for_and_its_error_is_its_own():
         cluster._result(Failed())
 
 
-def test_parts_that_end_their_workers_are_told_of():
+def test_parts_that_end_their_workers_are_explained():
     distributed = pytest.importorskip("distributed")
-    with pytest.raises(ClusterError, match=r"4 Dask workers ended .*repartition"), dask_frame_module._Cluster()._told():
+    with (
+        pytest.raises(ClusterError, match=r"4 Dask workers ended .*repartition"),
+        dask_frame_module._Cluster()._explained(),
+    ):
         raise distributed.KilledWorker("codes", None, 3)
 
 
@@ -264,7 +267,7 @@ def processes(folder):
 
 
 class SchedulerKiller(threading.Thread):
-    """Kills the scheduler once a worker has come to a gate, and lets the worker go on."""
+    """Kill the scheduler once a worker reaches a gate, and let the worker continue."""
 
     def __init__(self, folder, scheduler):
         super().__init__(daemon=True)

@@ -118,7 +118,7 @@ def test_a_lazy_frame_is_never_collected(monkeypatch, tmp_path):
 @pytest.mark.clusters
 def test_a_query_of_a_relation_is_run_anew_for_each_pass(whole, tmp_path):
     relation = guise("duckdb", arrow(), tmp_path)
-    if hasattr(type(relation), "fetchmany"):  # of older versions: partly read by someone else
+    if hasattr(type(relation), "fetchmany"):  # partly read already, in older versions
         relation.fetchmany(5)
     assert same_model(fitted(relation).density_.mixture, whole.density_.mixture)
     assert same_model(fitted(relation).density_.mixture, whole.density_.mixture), "and a second time"
@@ -394,7 +394,7 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
         JUPAD(scratch_dir=tmp_path).fit(guise("blocks", arrow(), tmp_path))
 
 
-def test_a_scratch_folder_that_is_not_there_is_told_before_any_work(tmp_path):
+def test_a_missing_scratch_folder_is_refused_before_any_work(tmp_path):
     def blocks():
         raise AssertionError("read")
 

@@ -59,7 +59,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def table(spark, frame):
-    """The frame in Spark, in four partitions of which one has no rows; gaps are nulls."""
+    """Return the frame in Spark, in four partitions, one without rows; missing values are nulls."""
     rows = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame.astype(object).to_numpy().tolist()]
     layout = "number double, count long, text string, flag boolean, day date"
     bounds = [0, 150, 150, 400, len(rows)]
@@ -202,7 +202,7 @@ def test_an_error_of_coding_comes_out_as_itself_and_leaves_nothing(spark, table,
 def test_a_missing_package_is_asked_for_by_name():
     from pyspark.errors import PySparkImportError
 
-    with pytest.raises(MissingDependencyError, match=r"pip install \"jointwise\[spark\]\""), spark_frame._told():
+    with pytest.raises(MissingDependencyError, match=r"pip install \"jointwise\[spark\]\""), spark_frame._explained():
         raise PySparkImportError("PyArrow >= 18 must be installed")
 
 
@@ -214,7 +214,7 @@ def test_a_frame_that_looks_like_pandas_is_read_as_spark(table):
     assert spark_frame.source(Alike())._names == table.columns
 
 
-def test_an_error_of_spark_is_told_in_one_sentence(spark):
+def test_an_error_of_spark_becomes_one_sentence(spark):
     with pytest.raises(ClusterError, match="Spark could not do its part of the fit") as told:
         model(spark.range(3).selectExpr("raise_error('lost') as x", "id"))
     assert "\n" not in str(told.value)

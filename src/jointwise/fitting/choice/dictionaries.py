@@ -24,7 +24,7 @@ from jointwise.fitting.choice.folds import split_counts
 from jointwise.fitting.problem import smoothing_rows
 from jointwise.fitting.result import Models
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows import Rows
+from jointwise.rows.base import Rows
 from jointwise.solvers import mean_log_likelihood, simplex_weights
 from jointwise.tables.variables import Variable
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.rows import CodedRows, Rows
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
 
 # At most this many rows are searched on; a table under `SMALL_TABLE` rows in three folds, a larger one in one.
 SEARCH_ROWS, SMALL_TABLE = 20_000, 4_000

@@ -18,7 +18,8 @@ from jointwise.fitting.options import Options
 from jointwise.fitting.problem import rows_problem
 from jointwise.fitting.result import Choice
 from jointwise.fitting.starts import MANY_COMPONENTS
-from jointwise.rows import CodedRows, Rows
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Factors, RowsEM, RowsProblem, Solution, solve, start_around
 
 # What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.

@@ -1,7 +1,7 @@
-"""Sources: tables that are not in memory, each found by its type, one module for each kind.
+"""Sources: tables that are not in memory, recognised by their type; one module for each kind.
 
-A source owes one thing: to apply a function to its blocks and add the results, where the rows are. Profile, pair
-counts and posterior counts are such functions, so that every source gives one and the same model.
+A source does one thing: it applies a function to its blocks where the rows are, and adds the results. Profile, pair
+counts and posterior counts are such functions, so every source gives the same model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jointwise.rows.sources.local import LocalSource
 
 __all__ = ["LocalSource", "Source", "find_source"]
 
-# Package and name of each type that is a source, and the module here whose function `source` reads it.
+# Package and name of each type that is a source, and the module here whose function `source` takes it.
 _KINDS = {
     ("polars", "LazyFrame"): "lazy_frames",
     ("pyarrow", "Dataset"): "arrow_datasets",
@@ -26,7 +26,7 @@ _KINDS = {
 
 
 def find_source(data: Any) -> Source | None:
-    """Return what reads a table that is not in memory, by its type; None for arrays and frames.
+    """Return the source of a table that is not in memory; None for arrays and frames.
 
     >>> find_source([[1.0, 2.0]]) is None
     True
@@ -34,7 +34,7 @@ def find_source(data: Any) -> Source | None:
     if isinstance(data, Source):
         return data
     for each in type(data).__mro__:
-        # by name, so that no package is loaded to find that a table is not its own
+        # compared by name, so that no package is loaded for it
         module = _KINDS.get((each.__module__.split(".")[0].lstrip("_"), each.__name__))
         if module is not None:
             found: Source = import_module(f"{__name__}.{module}").source(data)

@@ -1,19 +1,20 @@
-"""Datasets of Arrow: files, folders and hive partitions of Parquet, Feather, CSV, and whatever else Arrow reads."""
+"""Arrow datasets: files, folders and hive partitions of Parquet, Feather, CSV and other formats that Arrow reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from jointwise.rows.sources.base import gathered
 from jointwise.rows.sources.local import LocalSource, block_rows, reading
 
-# Batches read ahead of the one at hand, and files opened ahead: enough to keep the reader busy, little in memory.
+# Batches and files read ahead: enough to keep the reader busy, few enough to need little memory.
 READ_AHEAD, FILES_AHEAD = 2, 1
 
 
 def source(dataset: Any) -> LocalSource:
-    """Return the rows of a `pyarrow.dataset.Dataset`."""
+    """Return the source of a `pyarrow.dataset.Dataset`."""
     return LocalSource(partial(_blocks, dataset), "pyarrow")
 
 
@@ -25,7 +26,7 @@ def _blocks(dataset: Any) -> Iterator[Any]:
 
 
 def dataset_blocks(dataset: Any, columns: list[str] | None = None) -> Iterator[Any]:
-    """Blocks of a dataset as Arrow tables, in the order of its files.
+    """Return the blocks of a dataset as Arrow tables, in the order of its files.
 
     Parameters
     ----------
@@ -38,17 +39,3 @@ def dataset_blocks(dataset: Any, columns: list[str] | None = None) -> Iterator[A
         columns=columns, batch_size=n_rows, batch_readahead=READ_AHEAD, fragment_readahead=FILES_AHEAD
     )
     return gathered(batches, n_rows)
-
-
-def gathered(batches: Iterable[Any], n_rows: int) -> Iterator[Any]:
-    """Record batches as tables of about ``n_rows`` rows: small ones, as of small files, together; none is cut."""
-    import pyarrow as pa
-
-    waiting: list[Any] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(map(len, waiting)) >= n_rows:
-            yield pa.Table.from_batches(waiting)
-            waiting.clear()
-    if waiting:
-        yield pa.Table.from_batches(waiting)

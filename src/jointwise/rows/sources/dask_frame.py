@@ -1,6 +1,6 @@
-"""Dask DataFrames: codes stay with the workers, and each pass is a set of tasks on them.
+"""Dask DataFrames: the workers keep the codes, and each pass is a set of tasks on them.
 
-Without a client everything runs in Dask's own scheduler in this process, and codes are kept in its memory.
+Without a client everything runs in Dask's own scheduler in this process, whose memory then holds the codes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 from jointwise.axes import Axis
 from jointwise.exceptions import ClusterError
-from jointwise.rows.base import Rows
+from jointwise.rows.base import Rows, StatisticT
 from jointwise.rows.parted import Part, PartedRows, Parts
-from jointwise.rows.sources.base import Source, StatisticT
+from jointwise.rows.sources.base import Source
 from jointwise.tables.variables import Schema
 
-# Seconds between two looks at whether the scheduler is still there.
+# Seconds between two checks that the scheduler still runs.
 PATIENCE = 1.0
-# Values that one task adds up: fewer tasks than with two, still little in memory at a time.
+# Values that one task adds: fewer tasks than with two, and still little memory.
 BRANCHES = 8
 
 
@@ -32,10 +32,10 @@ def source(frame: Any) -> Source:
 
 
 class DaskSource(Source):
-    """A Dask DataFrame, one block for each of its partitions.
+    """A Dask DataFrame; each partition is a block.
 
-    Partitions that a lost worker held are computed once more by the scheduler, with the same result as long as they
-    hold the same rows each time.
+    If a worker is lost, the scheduler computes its partitions again. The result is the same if they hold the same rows
+    each time.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class DaskSource(Source):
         self._cluster = _Cluster()
 
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
-        """Return the sum of a statistic over all partitions, added as a tree where they are."""
+        """Return the sum of a statistic over all partitions, added as a tree on the workers."""
         total: StatisticT = self._cluster.compute(_tree_sum(_applied(statistic, self._blocks)))
         return total
 
     @contextmanager
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:  # noqa: ARG002
-        """Return the rows coded, in the workers' memory until the context ends."""
+        """Context that yields the coded rows, which stay in the workers' memory until it ends."""
         code = partial(Part.of, schema=schema, axes=tuple(axes), weights=self.weights)
         parts = _DaskParts(self._cluster, self._cluster.persist(_applied(code, self._blocks)))
         try:
@@ -86,12 +86,12 @@ class _DaskParts(Parts):
         return self.each(_length, [None] * len(self._codes))
 
     def release(self) -> None:
-        """Let the workers forget the codes, whoever still holds these parts."""
+        """Let the workers drop the codes, even if these parts are still referenced."""
         self._codes = []
 
 
 class _Cluster:
-    """Where Dask runs things at this moment: the workers of a client, or this process."""
+    """Where Dask runs tasks: on the workers of the current client, or in this process."""
 
     def __init__(self) -> None:
         from dask.base import get_scheduler
@@ -100,19 +100,19 @@ class _Cluster:
         self._client: Any = getattr(get_scheduler(), "__self__", None)
 
     def persist(self, values: list[Any]) -> list[Any]:
-        """Return the same values computed where they are, or in the making."""
+        """Start to compute values where they are, and return them as kept values."""
         import dask
 
         if self._client is None:
             return list(dask.persist(*values))
-        with self._told():
+        with self._explained():
             return list(self._client.persist(values))
 
     def compute(self, value: Any) -> Any:
-        """Return a value once it has been computed."""
+        """Wait for a value and return it."""
         if self._client is None:
             return value.compute()
-        with self._told():
+        with self._explained():
             future = self._client.compute(value)
             try:
                 return self._result(future)
@@ -120,19 +120,19 @@ class _Cluster:
                 future.release()
 
     def _result(self, future: Any) -> Any:
-        """Wait for a result for as long as there is a scheduler."""
+        """Wait for a result as long as the scheduler runs."""
         while True:
             try:
                 return future.result(timeout=PATIENCE)
             except TimeoutError:
-                if future.status == "error":  # perhaps a task has run out of its own time
+                if future.status == "error":  # the timeout may be an error of the task itself
                     return future.result()
                 if self._client.status != "running":
                     raise CancelledError(f"its client is {self._client.status}") from None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Tell of what has happened to the cluster in one sentence; errors of tasks pass as they are."""
+    def _explained(self) -> Iterator[None]:
+        """Context in which failures of the cluster become a ClusterError; errors of tasks pass unchanged."""
         from distributed import KilledWorker
         from distributed.client import ClosedClientError
         from distributed.comm import CommClosedError
@@ -141,8 +141,8 @@ class _Cluster:
             yield
         except KilledWorker as error:
             raise ClusterError(
-                f"{error.allowed_failures + 1} Dask workers ended while they worked on one and the same part of the "
-                "table, likely for want of memory; make its parts smaller, as with "
+                f"{error.allowed_failures + 1} Dask workers ended while they worked on the same part of the table, "
+                "probably because they ran out of memory; make the parts smaller, for instance with "
                 'frame.repartition(partition_size="100MB"), or give each worker more memory.'
             ) from error
         except (CancelledError, ClosedClientError, CommClosedError) as error:
@@ -153,7 +153,7 @@ class _Cluster:
 
 
 def _applied(function: Callable[..., Any], parts: Sequence[Any], arguments: Sequence[Any] | None = None) -> list[Any]:
-    """Return what a function makes of every part, as tasks; it goes to the workers once, as the result of a task."""
+    """Return the results of a function for every part, as tasks; it is sent once, as the result of a task."""
     from dask import delayed
 
     sent = delayed(_same, pure=False)(function)
@@ -164,7 +164,7 @@ def _applied(function: Callable[..., Any], parts: Sequence[Any], arguments: Sequ
 
 
 def _tree_sum(values: Sequence[Any]) -> Any:
-    """Return the sum of values as a tree of tasks: neighbours are added, then neighbouring sums, to the last."""
+    """Return the sum of values as a tree of tasks: neighbours are added, then neighbouring sums, and so on."""
     from dask import delayed
 
     plus = delayed(_sum, pure=False)

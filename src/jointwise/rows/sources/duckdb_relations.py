@@ -1,8 +1,8 @@
-"""Relations of DuckDB: the rows of any SQL query.
+"""DuckDB relations: the rows of any SQL query.
 
-A relation is run once for each pass, and its rows may come in another order each time, where the connection does not
-preserve the order of insertion. That is harmless: profile and counts do not depend on the order, and the codes of a row
-are all made in one pass.
+A relation is run once for each pass. Its rows may come in another order each time, if the connection does not preserve
+the order of insertion. That does no harm: profile and counts do not depend on the order, and all codes are made in one
+pass.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 
 from jointwise.exceptions import MissingDependencyError
-from jointwise.rows.sources.arrow_datasets import gathered
+from jointwise.rows.sources.base import gathered
 from jointwise.rows.sources.local import LocalSource, block_rows, reading
 
 
 def source(relation: Any) -> LocalSource:
-    """Return the rows of a `duckdb.DuckDBPyRelation`."""
+    """Return the source of a `duckdb.DuckDBPyRelation`."""
     try:
         import pyarrow as pa  # noqa: F401  # the rows come as its batches
     except ImportError:
@@ -32,7 +32,7 @@ def _blocks(relation: Any) -> Iterator[Any]:
 
     with reading("The DuckDB relation", duckdb.Error, OSError):
         n_rows = block_rows(len(relation.columns))
-        # a relation may keep the result of a query that was run, read or not: another one over it begins anew
+        # a relation may keep the result of an earlier run, read or unread; a new projection runs the query again
         fresh = relation.project("*")
         read = fresh.to_arrow_reader if hasattr(fresh, "to_arrow_reader") else fresh.fetch_record_batch
         with read(n_rows) as reader:

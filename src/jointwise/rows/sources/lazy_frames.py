@@ -1,4 +1,4 @@
-"""Lazy frames of Polars: any query, run by its streaming engine."""
+"""Polars lazy frames: any query, run by its streaming engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jointwise.rows.sources.local import LocalSource, block_rows, reading
 
 
 def source(frame: Any) -> LocalSource:
-    """Return the rows of a `polars.LazyFrame`, which is never collected as a whole."""
+    """Return the source of a `polars.LazyFrame`, which is never collected as a whole."""
     if not hasattr(frame, "collect_batches"):
         raise MissingDependencyError(
             "A polars.LazyFrame is read in batches, which needs polars 1.34 or later: pip install --upgrade polars"

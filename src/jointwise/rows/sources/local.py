@@ -1,4 +1,4 @@
-"""Sources whose blocks come to this process one by one; codes are kept here, in memory or in a file."""
+"""LocalSource: blocks that this process reads one by one; it keeps their codes in memory or in a file."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ import numpy as np
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError, StorageError
-from jointwise.rows.base import Rows
+from jointwise.rows.base import Rows, StatisticT
 from jointwise.rows.coded import CodedRows
-from jointwise.rows.sources.base import Source, StatisticT, code_block
+from jointwise.rows.sources.base import Source
 from jointwise.tables import Table, encode, read_table
 from jointwise.tables.variables import Schema
 
-# Codes that take more bytes than this go to a file, of which the system keeps in memory what it can.
+# Codes that take more bytes than this go to a mapped file.
 MEMORY_BYTES = 512 * 2**20
-# Cells of a block: many enough that its columns are long, few enough that some blocks at once take little memory.
+# Cells of a block: enough for long columns, few enough that several blocks need little memory.
 BLOCK_CELLS = 5_000_000
-# Rows of a block of few columns: its text may all be different, and is then refused before it takes much memory.
+# Most rows of a block, for tables of few columns: if all their text differs, it is refused before it fills the memory.
 BLOCK_ROWS = 500_000
-# Blocks that are worked on at once: they share the memory's bandwidth, so that more threads gain little.
+# Blocks processed at once: threads share the memory's bandwidth, so more of them gain little.
 MOST_THREADS = 4
 
 ResultT = TypeVar("ResultT")
 
 
 def block_rows(n_columns: int) -> int:
-    """Number of rows of a block of so many columns."""
+    """Return the number of rows of a block with this many columns."""
     return min(max(BLOCK_CELLS // max(n_columns, 1), 1), BLOCK_ROWS)
 
 
 @contextmanager
 def reading(what: str, *errors: type[Exception]) -> Iterator[None]:
-    """Context in which errors of the package that reads become one sentence."""
+    """Context in which errors of the reading package become an InputError of one sentence."""
     try:
         yield
     except errors as error:
@@ -51,12 +51,12 @@ def reading(what: str, *errors: type[Exception]) -> Iterator[None]:
 
 
 class LocalSource(Source):
-    """A table whose blocks come one by one, from the first on as often as wanted.
+    """A table that can be read in blocks, one by one, any number of times.
 
     Parameters
     ----------
     blocks : callable
-        Returns the blocks, tables with the same columns, in the same order at each call.
+        Returns the blocks, which are tables with the same columns, in the same order at each call.
     container : str, optional
         See `Source`.
 
@@ -73,7 +73,7 @@ class LocalSource(Source):
     def __init__(self, blocks: Callable[[], Iterable[Any]], container: str | None = None) -> None:
         self._blocks = blocks
         self.container = container
-        self._n_rows: int | None = None  # of the first whole pass
+        self._n_rows: int | None = None  # number of rows in the first whole pass
 
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
         """Return the sum of a statistic over all blocks, added in their order."""
@@ -82,14 +82,14 @@ class LocalSource(Source):
             total = part if total is None else total + part
         if total is None:
             raise InputError(
-                "Found a table with 0 sample(s), for its source has no blocks, while a minimum of 1 is required."
+                "Found a table with 0 sample(s), because its source has no blocks, while a minimum of 1 is required."
             )
         return total
 
     @contextmanager
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:
-        """Return the rows coded, in memory while they are few, else in a file that has no name and ends with it."""
-        code = partial(code_block, schema=schema, axes=tuple(axes), weights=self.weights)
+        """Context that yields the coded rows, in memory if they are few, else in a file that ends with the context."""
+        code = partial(CodedRows.of_block, schema=schema, axes=tuple(axes), weights=self.weights)
         with ExitStack() as stack:
             codes = stack.enter_context(_Store(folder))
             weights = stack.enter_context(_Store(folder))
@@ -104,7 +104,7 @@ class LocalSource(Source):
         return np.concatenate(list(self._map(partial(encode, schema=schema))))
 
     def _map(self, function: Callable[[Any], ResultT]) -> Iterator[ResultT]:
-        """Results of a function for each block, in their order; a few blocks at a time, each in a thread."""
+        """Yield the results of a function for each block, in order; a few blocks run at a time, each in a thread."""
         n_threads = min(os.cpu_count() or 1, MOST_THREADS)
         running: deque[Future[ResultT]] = deque()
         with ThreadPoolExecutor(n_threads) as pool:
@@ -120,7 +120,7 @@ class LocalSource(Source):
                     left.cancel()
 
     def _tables(self) -> Iterator[Table]:
-        """Blocks as tables; all passes must meet as many rows."""
+        """Yield the blocks as tables; raise if another pass had another number of rows."""
         n_rows = 0
         for block in self._blocks():
             table = read_table(block)
@@ -131,12 +131,12 @@ class LocalSource(Source):
         if n_rows != self._n_rows:
             raise InputError(
                 f"The table had {self._n_rows} rows when it was read first and {n_rows} when it was read again. It "
-                "must stay as it is during a fit: let nothing write to it, and no query draw rows at random."
+                "must not change during a fit: let nothing write to it, and do not draw its rows at random."
             )
 
 
 class _Store:
-    """Arrays, one below the other: in memory while they are small, else in a file without a name."""
+    """Arrays stacked below each other, in memory while they are small, else in a file without a name."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -153,7 +153,7 @@ class _Store:
             self._parts = [part[:0]]
 
     def array(self) -> AnyArray:
-        """All of them as one."""
+        """Return all of them as one."""
         if self._file is None:
             return np.concatenate(self._parts)
         _append(self._file, self._parts)
@@ -170,13 +170,13 @@ class _Store:
 
 
 def _scratch_file(folder: Path | None) -> IO[bytes]:
-    """Return a file without a name, so that nothing remains of it whatever happens to this process."""
+    """Return a file without a name, so that nothing of it remains, even if this process is killed."""
     try:
         return TemporaryFile(dir=folder)
     except OSError as error:
         place = folder or "the folder for temporary files"
         raise StorageError(
-            f"Codes of the rows are too many for memory, and no file could be made for them in {place}: {error}. "
+            f"The codes of the rows do not fit in memory, and no file could be created for them in {place}: {error}. "
             "Give scratch_dir a folder that exists and can be written."
         ) from error
 
@@ -188,6 +188,6 @@ def _append(file: IO[bytes], parts: Sequence[AnyArray]) -> None:
         file.flush()
     except OSError as error:
         raise StorageError(
-            f"Codes of the rows could not be written: {error}. They take one or two bytes for each cell of the table; "
-            "give scratch_dir a folder with so much room."
+            f"The codes of the rows could not be written: {error}. They take one or two bytes for each cell of the "
+            "table; give scratch_dir a folder with that much space."
         ) from error

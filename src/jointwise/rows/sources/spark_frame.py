@@ -1,6 +1,6 @@
-"""Spark DataFrames: functions go to the partitions as `mapInArrow`, and small values come back as cells of bytes.
+"""Spark DataFrames: `mapInArrow` sends functions to the partitions, and small values return as cells of bytes.
 
-What crosses between driver and executors is pickled, as Spark's own functions are; nothing is read from elsewhere.
+Data between driver and executors is pickled, like Spark's own functions; nothing is unpickled from elsewhere.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import numpy as np
 from jointwise._typing import CodeArray
 from jointwise.axes import Axis, code_dtype
 from jointwise.exceptions import ClusterError, InputError, JointwiseError, MissingDependencyError
-from jointwise.rows.base import Rows
+from jointwise.rows.base import Rows, StatisticT
 from jointwise.rows.parted import Part, PartedRows, Parts
-from jointwise.rows.sources.base import Source, StatisticT
+from jointwise.rows.sources.base import Source, gathered
 from jointwise.tables.variables import Schema
 
-# Rows that are counted or coded at once: Spark hands over 10,000, for which a sketch would be merged too often.
+# Rows counted or coded at a time; Spark's own batches of 10,000 would merge sketches too often.
 BLOCK_ROWS = 1 << 17
-# One cell of bytes for each result, with where it came from; `number` is below zero where the bytes are an error.
+# One cell of bytes for each result, with its place; `number` is `FAILED` if the bytes are an error.
 CELLS = "part int, number int, rows long, value binary"
 FAILED = -1
 
 
 def source(frame: Any) -> Source:
-    """Return the source of a Spark DataFrame, or of one that looks like pandas."""
+    """Return the source of a Spark DataFrame, or of a pandas-on-Spark one."""
     return SparkSource(frame.to_spark() if hasattr(frame, "to_spark") else frame)
 
 
@@ -41,9 +41,9 @@ class Cell(NamedTuple):
     Parameters
     ----------
     part, number : int
-        Partition, and place in it.
+        Partition, and position in it.
     rows : int
-        Number of rows behind it, where that is asked for.
+        Number of rows it was made from, for codes; else zero.
     value : bytes
     """
 
@@ -65,31 +65,25 @@ class SparkSource(Source):
 
     def __init__(self, frame: Any) -> None:
         self._names = list(frame.columns)
-        # names with dots would be taken for fields, and equal ones could not be told apart
+        # Spark takes names with dots for fields, and cannot tell equal names apart
         self._frame = frame.toDF(*(f"x{n}" for n in range(len(self._names))))
 
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
-        """Return the sum of a statistic over all blocks: added in each partition, then here in their order."""
+        """Return the sum of a statistic over all blocks, added in each partition and then here in their order."""
         names = self._names
-
-        def summed(batches: Iterator[Any], part: int) -> Iterator[Cell]:
-            sums = reduce(_added, (statistic(block) for block in _blocks(batches, names)), None)
-            if sums is not None:
-                yield Cell(part, 0, 0, pickle.dumps(sums))
-
-        cells = _collected(_mapped(self._frame, summed))
-        if not cells:
+        sums = _partition_sums(self._frame, lambda batches: map(statistic, _blocks(batches, names)))
+        if not sums:
             raise InputError(
                 f"Found a table with 0 sample(s) (shape=(0, {len(names)})) while a minimum of 1 is required."
             )
-        total: StatisticT = reduce(add, (pickle.loads(cell.value) for cell in cells))  # noqa: S301
+        total: StatisticT = reduce(add, sums)
         return total
 
     @contextmanager
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:  # noqa: ARG002
-        """Return the rows coded, kept by the executors in memory or on their disks until the context ends.
+        """Context that yields the coded rows, which the executors keep in memory or on disk until it ends.
 
-        Spark does not promise the same order of rows in two passes over a frame; the codes, which are kept, have one.
+        Spark does not promise the same order of rows in two passes over a frame; the kept codes have a fixed order.
         """
         names, axes, weights = self._names, tuple(axes), self.weights
 
@@ -102,7 +96,7 @@ class SparkSource(Source):
             weighted = weights is not None
             yield PartedRows(schema, axes, _SparkParts(frame, axes, weighted=weighted), weighted=weighted)
         finally:
-            with suppress(Exception):  # where Spark is lost, so is what it kept
+            with suppress(Exception):  # if Spark is lost, so are the codes
                 frame.unpersist()
 
 
@@ -122,14 +116,8 @@ class _SparkParts(Parts):
 
     def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
         read = self._read
-
-        def summed(batches: Iterator[Any], part: int) -> Iterator[Cell]:
-            sums = reduce(_added, (statistic(read(cell)) for cell in _cells(batches)), None)
-            if sums is not None:
-                yield Cell(part, 0, 0, pickle.dumps(sums))
-
-        cells = _collected(_mapped(self._frame, summed))
-        total: StatisticT = reduce(add, (pickle.loads(cell.value) for cell in cells))  # noqa: S301
+        sums = _partition_sums(self._frame, lambda batches: (statistic(read(cell)) for cell in _cells(batches)))
+        total: StatisticT = reduce(add, sums)
         return total
 
     def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
@@ -144,10 +132,22 @@ class _SparkParts(Parts):
         return [pickle.loads(cell.value) for cell in _collected(_mapped(self._frame, apply))]  # noqa: S301
 
 
-def _mapped(frame: Any, work: Callable[[Iterator[Any], int], Iterator[Cell]]) -> Any:
-    """Return a frame of the cells that `work` makes of each partition's batches, given its number.
+def _partition_sums(frame: Any, statistics: Callable[[Iterator[Any]], Iterable[Any]]) -> list[Any]:
+    """Return the sum of each partition's statistics, in order; a partition without any is left out."""
 
-    An error of this package is such a cell too: raised there, it would be tried again and come back as a long text.
+    def summed(batches: Iterator[Any], part: int) -> Iterator[Cell]:
+        values = iter(statistics(batches))
+        first = next(values, None)
+        if first is not None:
+            yield Cell(part, 0, 0, pickle.dumps(reduce(add, values, first)))
+
+    return [pickle.loads(cell.value) for cell in _collected(_mapped(frame, summed))]  # noqa: S301
+
+
+def _mapped(frame: Any, work: Callable[[Iterator[Any], int], Iterator[Cell]]) -> Any:
+    """Return a frame of the cells that `work` makes from each partition's batches and number.
+
+    An error of this package becomes a cell too: raised in a worker, it would be retried and return as a long text.
     """
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
@@ -167,13 +167,13 @@ def _mapped(frame: Any, work: Callable[[Iterator[Any], int], Iterator[Cell]]) ->
                 return
             yield pa.RecordBatch.from_pylist([cell._asdict()], schema=layout)
 
-    with _told():
+    with _explained():
         return frame.mapInArrow(run, CELLS)
 
 
 def _collected(frame: Any) -> list[Cell]:
-    """Return the cells of a frame in order; the first error among them is raised."""
-    with _told():
+    """Return the cells of a frame in order; raise the first error among them."""
+    with _explained():
         cells = sorted((Cell(*row) for row in frame.collect()), key=lambda cell: cell[:2])
     for cell in cells:
         if cell.number == FAILED:
@@ -182,8 +182,8 @@ def _collected(frame: Any) -> list[Cell]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Tell of what has gone wrong in Spark in one sentence."""
+def _explained() -> Iterator[None]:
+    """Context in which failures of Spark become an error of one sentence."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException, PySparkImportError
 
@@ -198,7 +198,7 @@ def _told() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Return the line of Spark's long report that tells most, and what to do."""
+    """Return the most useful line of Spark's long report, and what to do."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     said = next((line for line in lines if line.startswith("ModuleNotFoundError")), None)
     if said is not None:
@@ -207,23 +207,14 @@ def _reason(error: Exception) -> str:
             "variable PYSPARK_PYTHON names."
         )
     said = lines[-1] if type(error).__name__ == "PythonException" else lines[0]
-    return (
-        f"Spark could not do its part of the fit: {said.rstrip('.')}. Its own report is with the error before this one."
-    )
+    return f"Spark could not do its part of the fit: {said.rstrip('.')}. Its own report is in the error above this one."
 
 
 def _blocks(batches: Iterable[Any], names: Sequence[str]) -> Iterator[Any]:
-    """Return batches as Arrow tables of more rows, under the columns' own names; none where there are no rows."""
-    import pyarrow as pa
-
-    waiting: list[Any] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(each.num_rows for each in waiting) >= BLOCK_ROWS:
-            yield pa.Table.from_batches(waiting).rename_columns(names)
-            waiting = []
-    if any(each.num_rows for each in waiting):
-        yield pa.Table.from_batches(waiting).rename_columns(names)
+    """Yield batches as larger Arrow tables, with the columns' own names; nothing if there are no rows."""
+    for table in gathered(batches, BLOCK_ROWS):
+        if len(table):
+            yield table.rename_columns(names)
 
 
 def _cells(batches: Iterable[Any]) -> Iterator[Cell]:
@@ -233,7 +224,7 @@ def _cells(batches: Iterable[Any]) -> Iterator[Cell]:
 
 
 def _to_bytes(part: Part) -> tuple[int, bytes]:
-    """Number of rows, and their codes followed by their weights, if they have any."""
+    """Return the number of rows, and their codes followed by their weights, if they have any."""
     return len(part.codes), part.codes.tobytes() + (b"" if part.weights is None else part.weights.tobytes())
 
 
@@ -241,7 +232,3 @@ def _from_bytes(cell: Cell, dtype: Any, n_columns: int, *, weighted: bool) -> Pa
     codes: CodeArray = np.frombuffer(cell.value, dtype=dtype, count=cell.rows * n_columns).reshape(-1, n_columns)
     weights = np.frombuffer(cell.value, dtype=np.float64, offset=codes.nbytes).copy() if weighted else None
     return Part(codes, weights)
-
-
-def _added(total: Any, value: Any) -> Any:
-    return value if total is None else total + value

@@ -22,7 +22,6 @@ from jointwise.families import (
     Truncated,
     Uniform,
 )
-from jointwise.joint import moments
 from jointwise.tables.variables import Variable
 
 FEW = settings(deadline=None, max_examples=40)
@@ -155,15 +154,15 @@ def test_quantile_is_the_generalised_inverse_of_the_cdf(case):
     """The smallest x with F(x) >= q: F there reaches q, and just below it does not."""
     mixture, rng = case.density.mixture, case.rng
     q = np.concatenate([rng.random(6), [1e-12, 0.5, 1 - 1e-12]])
-    x = moments.quantiles(mixture, 0, q)
+    x = mixture.margin(0).quantiles(q)
     # F is a sum over atoms, known to some 1e-15, and an atom's own quantile to some units in the last place of x
     step = 4 * np.spacing(np.abs(x))
     assert (mixture.cdf((x + step)[:, None]) >= q - 3e-14).all()
     assert (mixture.cdf((x - step)[:, None]) <= q + 3e-14).all()
-    assert (np.diff(moments.quantiles(mixture, 0, np.sort(q))) >= 0).all()
+    assert (np.diff(mixture.margin(0).quantiles(np.sort(q))) >= 0).all()
     # the quantile at F(x) is x, or the left end of a stretch without mass
     points = mixture.sample(5, rng)
-    back = moments.quantiles(mixture, 0, mixture.cdf(points))
+    back = mixture.margin(0).quantiles(mixture.cdf(points))
     assert (back <= points[:, 0] + 1e-9 * (1 + np.abs(points[:, 0]))).all()
 
 
