@@ -173,10 +173,9 @@ def _scoring_step(family: LocationScale, axis: Axis, shares: FloatArray) -> tupl
     ]
     gradient = np.stack([(shares * slope / masses).sum(axis=0) for slope in slopes], axis=1)
     information = np.array([[(a * b / masses).sum(axis=0) for b in slopes] for a in slopes]) * shares.sum(axis=0)
-    step = np.linalg.solve(information.transpose(2, 0, 1) + RIDGE * np.eye(2), gradient[:, :, None])[:, :, 0].clip(
-        -LONGEST_MOVE, LONGEST_MOVE
-    )
-    return step[:, 0], step[:, 1]
+    step = np.linalg.solve(information.transpose(2, 0, 1) + RIDGE * np.eye(2), gradient[:, :, None])[:, :, 0]
+    loc, log_scale = step.clip(-LONGEST_MOVE, LONGEST_MOVE).T
+    return loc, log_scale
 
 
 def _shifted(family: LocationScale, loc: FloatArray, log_scale: FloatArray) -> LocationScale:

@@ -118,14 +118,8 @@ def cells_of_bins(
     smaller = [min(pair, key=lambda side: float(shares[list(side.cells)].sum())) for pair in sides]
     both = [side for pair in sides for side in pair]
     known = [subset for subset in subsets if subset.kind != "new"]
-    cell_codes = np.append(groups, n_cells)[codes]
-    return Cells(
-        variable.name,
-        grouped,
-        cell_codes,
-        tuple(_distinct([*subsets, *smaller])),
-        tuple(_distinct([*known, *both])),
-    )
+    asked, given = _distinct([*subsets, *smaller]), _distinct([*known, *both])
+    return Cells(variable.name, grouped, np.append(groups, n_cells)[codes], asked, given)
 
 
 def axis_of_values(variable: Variable, values: FloatArray) -> Axis:
@@ -283,6 +277,6 @@ def _starts(counts: FloatArray, total: float) -> BoolArray:
     return first
 
 
-def _distinct(subsets: list[Subset]) -> list[Subset]:
+def _distinct(subsets: list[Subset]) -> tuple[Subset, ...]:
     """Drop subsets that hold the same cells as an earlier one."""
-    return list({subset.cells: subset for subset in reversed(subsets)}.values())[::-1]
+    return tuple({subset.cells: subset for subset in reversed(subsets)}.values())[::-1]

@@ -42,8 +42,9 @@ def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.r
         NaN for gaps, -1 for categories unknown to the schema. If there are many rows, a sample is compared.
     rng : numpy.random.Generator
     """
-    X = X[np.sort(rng.choice(len(X), MOST_ROWS, replace=False))] if len(X) > MOST_ROWS else X
-    X = _fewer(np.where(np.isfinite(X), X, np.nan), rng)
+    n_pairs = max(len(schema) * min(len(schema), MOST_PARTNERS), 1)
+    X = _sample(_sample(X, MOST_ROWS, rng), max(MOST_COUNTED // n_pairs, 2_000), rng)
+    X = np.where(np.isfinite(X), X, np.nan)
     cells: list[Cells] = []
     asides: list[Aside] = []
     numbers: list[Numbers] = []
@@ -159,10 +160,8 @@ def _outward(low: float, high: float) -> tuple[float, float]:
     return min(float(below), low), max(float(above), high)
 
 
-def _fewer(X: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return a sample of the rows if counting pairs of so many columns would take long."""
-    partners = min(X.shape[1], MOST_PARTNERS)
-    most = max(MOST_COUNTED // max(X.shape[1] * partners, 1), 2_000)
+def _sample(X: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
+    """Return at most ``most`` of the rows, in order."""
     return X if len(X) <= most else X[np.sort(rng.choice(len(X), most, replace=False))]
 
 

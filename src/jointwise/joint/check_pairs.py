@@ -36,11 +36,8 @@ class PairChecks:
         n_columns = len(comparison.cells)
         self._partners = [_partners(j, n_columns, rng) for j in range(n_columns)]
         self.n_pairs = len({(min(j, k), max(j, k)) for j, others in enumerate(self._partners) for k in others.tolist()})
-        counts = [comparison.counts(cells) for cells in comparison.cells]
-        self._given = [self._conditions(cells, held) for cells, held in zip(comparison.cells, counts, strict=True)]
-        self._events = [
-            _Events.of(cells, held, comparison) for cells, held in zip(comparison.cells, counts, strict=True)
-        ]
+        self._given = [self._conditions(cells) for cells in comparison.cells]
+        self._events = [_Events.of(cells, comparison) for cells in comparison.cells]
         self._moments = _Moments.of(comparison)
         with_means = set(self._moments.columns.tolist())
         self._noise = Noise(
@@ -51,9 +48,9 @@ class PairChecks:
             )
         )
 
-    def _conditions(self, cells: Cells, counts: FloatArray) -> list[Subset]:
+    def _conditions(self, cells: Cells) -> list[Subset]:
         """Return the sets of a column that enough rows meet, but not all, and that are possible in the model."""
-        members = cells.members(cells.given)
+        members, counts = cells.members(cells.given), self._all.counts(cells)
         held = members @ counts / self._all.repeats
         use = (held >= GIVEN_ROWS) & (held < counts.sum() / self._all.repeats)
         use &= members @ cells.masses @ self._all.mixing > 0
@@ -135,18 +132,7 @@ class PairChecks:
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """The sets of a column that are compared under conditions.
-
-    Parameters
-    ----------
-    subsets : tuple of S Subset
-    members : array of shape (S, K)
-        Ones at the cells of each set.
-    masses : array of shape (S, F)
-        Probability of each set under each component.
-    own_errors : array of shape (S,)
-        Error of each set without a condition.
-    """
+    """The sets of a column that are compared under conditions, and the error of each without a condition."""
 
     subsets: tuple[Subset, ...]
     members: FloatArray
@@ -154,10 +140,10 @@ class _Events:
     own_errors: FloatArray
 
     @classmethod
-    def of(cls, cells: Cells, counts: FloatArray, comparison: Comparison) -> _Events:
+    def of(cls, cells: Cells, comparison: Comparison) -> _Events:
         # categories unknown to the model are compared in the column alone
         subsets = tuple(subset for subset in cells.asked if subset.kind != "new")
-        members = cells.members(subsets)
+        members, counts = cells.members(subsets), comparison.counts(cells)
         masses = members @ cells.masses
         own = masses @ comparison.mixing - members @ counts / max(float(counts.sum()), 1e-300)
         return cls(subsets, members, masses, np.abs(own))

@@ -15,7 +15,7 @@ from scipy.special import betaincinv, ndtri
 from jointwise._typing import FloatArray
 from jointwise.joint.cells import Cells
 
-# Fewest rows of a condition: with fewer, next to nothing could be told from noise.
+# Fewest rows of a condition: with fewer, nearly any answer could be noise.
 GIVEN_ROWS = 30
 # Probability that a model without error is found wrong anywhere; columns and pairs of columns have half of it each.
 FALSE_ALARM = 0.01

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from jointwise._checks import listed
@@ -147,16 +147,8 @@ class Check:
 
     def table(self) -> dict[str, list[Any]]:
         """Return the findings as columns, the worst first, from which a frame can be built."""
-        return {
-            "question": [f.question for f in self.findings],
-            "kind": [f.kind for f in self.findings],
-            "columns": [", ".join(f.columns) for f in self.findings],
-            "model": [f.model for f in self.findings],
-            "rows": [f.rows for f in self.findings],
-            "n_rows": [f.n_rows for f in self.findings],
-            "noise": [f.noise for f in self.findings],
-            "error": [f.error for f in self.findings],
-        }
+        rows = [vars(finding) | {"columns": ", ".join(finding.columns)} for finding in self.findings]
+        return {field.name: [row[field.name] for row in rows] for field in fields(Finding)}
 
     def __str__(self) -> str:
         lines = [("question", "model", "rows", "of", "noise", "error")]

@@ -65,10 +65,7 @@ class ClassStandardisation:
             raise InputError(
                 f"`columns` must be positions of columns in rising order, at least one; got {self.columns}."
             )
-        for name, array, shape in (
-            ("means", self.means, (n_classes, d)),
-            ("maps", self.maps, (n_classes, d, d)),
-        ):
+        for name, array, shape in (("means", self.means, (n_classes, d)), ("maps", self.maps, (n_classes, d, d))):
             if array.shape != shape or not np.isfinite(array).all():
                 raise InputError(f"`{name}` must hold finite numbers in the shape {shape}; its shape is {array.shape}.")
         if not np.isfinite(self.log_jacobians).all():
