@@ -11,7 +11,8 @@ from jointwise._checks import check_integer, check_names, listed, unknown_name
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, LeftOutWarning
-from jointwise.fitting.check import Repeated, repeated_values
+from jointwise.fitting.held_out import Repeated
+from jointwise.joint.cells import HEAVY
 from jointwise.marginals import Profile
 from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
@@ -65,7 +66,7 @@ class ColumnOptions:
         schema = profile.schema(self.kinds, supports=self.supports, steps=self.steps)
         schema = Schema(tuple(self._with_given_atoms(v) for v in schema), schema.container)
         axes = profile.axes(schema, most_bins(schema, self.n_bins))
-        return Columns(schema, axes, left_out, repeated_values(profile))
+        return Columns(schema, axes, left_out, profile.repeated(HEAVY))
 
     def _left_out(self, profile: Profile) -> tuple[str, ...]:
         """Return the columns to leave out: those to be dropped, and those that only name the rows, with a warning."""

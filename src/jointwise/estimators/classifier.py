@@ -21,7 +21,7 @@ from jointwise.estimators._summary import warn_unfinished
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.fitting import Fit
-from jointwise.fitting.classes import fit_second, without_unmet_classes
+from jointwise.fitting.second import fit_second, without_unmet_classes
 from jointwise.joint.classes import ClassModel, SecondDensity
 from jointwise.joint.density import JointDensity
 from jointwise.marginals import PairwiseMarginals
@@ -221,8 +221,6 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
 
     def _keep_density(self, fitted: Any, target: str) -> None:
         self._keep_fitted(fitted)
-        if target not in self.density_.names:
-            raise InputError(f"The class {shown(target)} is missing from `density_`; take it out of `drop`.")
         if len(self.density_.names) == 1:
             raise InputError(f"The table has no column beside {shown(target)} to tell it by; keep some.")
         fit = getattr(fitted, "fit_", None)
@@ -287,6 +285,8 @@ def _with_class(estimator: Any, name: str, usual: str = "categorical") -> None:
             f"`estimator` must have a parameter `kinds`, to be told that the class is categorical; "
             f"{type(estimator).__name__} has none."
         )
+    if name in getattr(estimator, "drop", ()):
+        raise InputError(f"The class {shown(name)} cannot be left out; take it out of the estimator's `drop`.")
     kinds = {} if estimator.kinds is None else estimator.kinds
     if not isinstance(kinds, Mapping):
         return  # the estimator itself says what is wrong

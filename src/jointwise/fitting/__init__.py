@@ -2,8 +2,8 @@
 
 :func:`fit` takes coded rows and :class:`Options` and returns a :class:`Fit`: the density, the :class:`Choice` behind
 it, and how each stage went. :func:`fit_pairs` does the same from the counts of pairs alone. `rows` and `pairs` are the
-two roads; `choice` chooses dictionaries, number of components and beta; `starts`, `atoms`, `average`, `check` and
-`checkpoint` are the stages and what accompanies them.
+two roads. `choice` chooses dictionaries, number of components and beta; `starts`, `atoms` and `average` are the stages
+of a fit from rows; `held_out` checks it, `second` adds a density for classes, and `checkpoint` keeps where it stands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jointwise.fitting.check import Repeated
+from jointwise.fitting.held_out import Repeated
 from jointwise.fitting.options import Options
 from jointwise.fitting.pairs import fit_pairs
 from jointwise.fitting.result import Choice, Fit
@@ -41,7 +41,7 @@ def fit(
     callback : callable, optional
         Called with the steps taken and the objective, at every step.
     repeated : mapping, optional
-        What `repeated_values` found in the table, for the check of a fit from rows.
+        What `Profile.repeated` found in the table, for the check of a fit from rows.
     """
     rows = rows.on(options.device)
     if options.method == "rows":

@@ -17,9 +17,9 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import average, average_gain, tidied
-from jointwise.fitting.check import Repeated, held_out_check
 from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoint
 from jointwise.fitting.choice import choose_model
+from jointwise.fitting.held_out import Repeated, held_out_check
 from jointwise.fitting.options import Options
 from jointwise.fitting.problem import rows_problem
 from jointwise.fitting.result import Choice, Fit
@@ -57,7 +57,7 @@ def fit_rows(
     choice : Choice, optional
         What to fit; by default it is chosen by held-out rows.
     repeated : mapping, optional
-        What `repeated_values` found in the table, for the check of the fit; without it the fit is not checked.
+        What `Profile.repeated` found in the table, for the check of the fit; without it the fit is not checked.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")

@@ -99,6 +99,16 @@ class Profile:
         named = tuple(column.name for column in self if column.names_rows())
         return named if len(named) < len(self.columns) else ()
 
+    def repeated(self, least: float) -> dict[str, dict[float, float]]:
+        """Return, by column, the numbers that at least this share of the rows hold, each with its share."""
+        found = {}
+        for column in self.columns:
+            sketch = column.sketch
+            values, first = np.unique(np.concatenate([sketch.low, sketch.high]), return_index=True)
+            shares = np.concatenate([sketch.low_counts, sketch.high_counts])[first] / max(sketch.n, 1e-300)
+            found[column.name] = {float(values[i]): float(shares[i]) for i in np.flatnonzero(shares >= least)}
+        return found
+
     def without(self, names: Collection[str]) -> Profile:
         """Return the profile of the other columns."""
         for name in names:

@@ -21,7 +21,7 @@ from jointwise.exceptions import InputError
 from jointwise.relatives.solvers.admm import SimplexADMM
 from jointwise.relatives.solvers.coupled import CoupledADMM, CoupledMirrorDescent
 from jointwise.relatives.solvers.coupled_problem import CoupledProblem, random_factors
-from jointwise.relatives.solvers.simplex import StepRule
+from jointwise.relatives.solvers.descent import StepRule
 from jointwise.solvers import Factors, solve
 
 ORDERS = [(2,), (3,), (2, 3), (2, 4)]

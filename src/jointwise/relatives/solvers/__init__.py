@@ -24,9 +24,9 @@ from jointwise.relatives.solvers.characteristic import (
 )
 from jointwise.relatives.solvers.coupled import CoupledADMM, CoupledMirrorDescent
 from jointwise.relatives.solvers.coupled_problem import CoupledProblem, random_factors
+from jointwise.relatives.solvers.descent import StepRule
 from jointwise.relatives.solvers.projection_scoring import ProjectionScoring
 from jointwise.relatives.solvers.projections import ProjectionEM, ProjectionProblem, cycle, project
-from jointwise.relatives.solvers.simplex import StepRule
 
 __all__ = [
     "CharacteristicALS",

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
-from jointwise.relatives.solvers.simplex import project_on_simplex
+from jointwise.relatives.solvers.descent import project_on_simplex
 
 
 class PrimalDual(NamedTuple):

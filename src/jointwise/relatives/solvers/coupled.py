@@ -16,7 +16,7 @@ from jointwise.relatives.solvers.coupled_problem import (
     columnwise_products,
     divergence_of,
 )
-from jointwise.relatives.solvers.simplex import StepRule, descend
+from jointwise.relatives.solvers.descent import StepRule, descend
 from jointwise.solvers.base import Solver
 from jointwise.solvers.factors import Factors
 

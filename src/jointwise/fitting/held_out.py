@@ -11,13 +11,11 @@ from jointwise.fitting.average import average
 from jointwise.fitting.choice import short_fit
 from jointwise.fitting.choice.folds import fold_weights
 from jointwise.fitting.result import Choice
-from jointwise.joint.cells import HEAVY
 from jointwise.joint.check import beyond_range, check_bins, single_value
 from jointwise.joint.comparison import Aside
 from jointwise.joint.findings import Check
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.tails import lighter_tails
-from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
 from jointwise.tables.variables import Kind
 
@@ -36,17 +34,6 @@ SEED = 20_240_521
 Repeated = Mapping[str, Mapping[float, float]]
 
 
-def repeated_values(profile: Profile) -> Repeated:
-    """Return the values that many rows share; a bin, which is all that is kept of a cell, may hold others too."""
-    found = {}
-    for column in profile.columns:
-        sketch = column.sketch
-        values, first = np.unique(np.concatenate([sketch.low, sketch.high]), return_index=True)
-        shares = np.concatenate([sketch.low_counts, sketch.high_counts])[first] / max(sketch.n, 1e-300)
-        found[column.name] = {float(values[i]): float(shares[i]) for i in np.flatnonzero(shares >= HEAVY)}
-    return found
-
-
 def held_out_check(
     rows: Rows, choice: Choice, n_starts: int, repeated: Repeated, given: Collection[str] = ()
 ) -> Check | None:
@@ -61,7 +48,7 @@ def held_out_check(
     n_starts : int
         Starts of the fit; no more than a few are tried here.
     repeated : mapping
-        What `repeated_values` found in all rows.
+        What `Profile.repeated` found in all rows.
     given : collection of str
         Variables whose atoms were given.
     """

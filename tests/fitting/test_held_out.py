@@ -11,7 +11,7 @@ import jointwise
 from jointwise import JUPAD, Dictionary
 from jointwise.datasets import hybrid
 from jointwise.exceptions import MisfitWarning
-from jointwise.fitting import check as held_out
+from jointwise.fitting import held_out
 from jointwise.fitting import rows as fitting_rows
 
 SETTINGS = {"n_components": 3, "n_init": 2, "random_state": 0}

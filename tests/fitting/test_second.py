@@ -15,7 +15,7 @@ from tests.estimators.cases import QUICK, make_classifier
 from jointwise import Dictionary, PairwiseMarginals, Profile
 from jointwise.estimators import classifier
 from jointwise.exceptions import InputError
-from jointwise.fitting import classes
+from jointwise.fitting import second as second_module
 from jointwise.joint.classes import pooled, standardised_probabilities
 from jointwise.joint.prediction import category_probabilities
 
@@ -88,7 +88,7 @@ def test_rows_far_from_all_others_still_have_probabilities(fitted):
 
 
 def test_it_is_not_asked_where_held_out_rows_gain_too_little(monkeypatch):
-    monkeypatch.setattr(classes, "LEAST_GAIN", 10.0)
+    monkeypatch.setattr(second_module, "LEAST_GAIN", 10.0)
     X, y = bands()
     model = make_classifier(**QUICK).fit(X, y)
     assert model.standardised_share_ == 0
@@ -185,7 +185,7 @@ def interrupt(*_):
 
 
 def test_an_interrupt_of_its_fit_keeps_the_joint_density_if_asked(monkeypatch):
-    monkeypatch.setattr(classes, "held_out_share", interrupt)
+    monkeypatch.setattr(second_module, "held_out_share", interrupt)
     with pytest.warns(ConvergenceWarning, match="told by it alone"):
         model = make_classifier(**QUICK, on_interrupt="keep").fit(*bands())
     assert model.standardised_share_ == 0
@@ -200,15 +200,15 @@ def test_a_wrong_value_is_told():
 
 
 def test_of_many_rows_a_sample_finds_the_share(monkeypatch, fitted):
-    monkeypatch.setattr(classes, "SEARCH_ROWS", 150)
-    monkeypatch.setattr(classes, "CANONICAL_ROWS", 100)
+    monkeypatch.setattr(second_module, "SEARCH_ROWS", 150)
+    monkeypatch.setattr(second_module, "CANONICAL_ROWS", 100)
     model = make_classifier(random_state=0).fit(*bands())
     assert model.standardised_share_ > 0.3
     assert model.standardised_share_ != fitted.standardised_share_
 
 
 def test_folds_with_too_few_rows_have_no_say(monkeypatch):
-    monkeypatch.setattr(classes.ClassStandardisation, "of", once(classes.ClassStandardisation.of))
+    monkeypatch.setattr(second_module.ClassStandardisation, "of", once(second_module.ClassStandardisation.of))
     assert make_classifier(**QUICK).fit(*bands()).standardised_share_ == 0
 
 
@@ -232,11 +232,11 @@ def test_the_share_is_the_best_of_a_fine_grid(seed, n):
     rng = np.random.default_rng(seed)
     said, counts = rng.random((n, 2)) ** 2, rng.integers(1, 4, n).astype(float)
     grid = np.linspace(0.0005, 0.9995, 1000)
-    scores = [counts @ np.log(said @ [1 - s, s]) + classes.PRIOR_ROWS / 2 * np.log(s * (1 - s)) for s in grid]
+    scores = [counts @ np.log(said @ [1 - s, s]) + second_module.PRIOR_ROWS / 2 * np.log(s * (1 - s)) for s in grid]
     best = grid[np.argmax(scores)]
     gain = np.average(np.log(said @ [1 - best, best]) - np.log(said[:, 0]), weights=counts)
-    share = classes._best_share(said, counts)
-    if gain > 2 * classes.LEAST_GAIN:
+    share = second_module._best_share(said, counts)
+    if gain > 2 * second_module.LEAST_GAIN:
         assert abs(counts @ np.log(said @ [1 - share, share]) - counts @ np.log(said @ [1 - best, best])) < 0.02 * n
         assert share == pytest.approx(best, abs=0.05)
     elif gain < 0:
@@ -247,11 +247,11 @@ def test_the_share_is_the_best_of_a_fine_grid(seed, n):
     ("said", "counts"), [(np.empty((0, 2)), np.empty(0)), (np.full((9, 2), 0.5), np.ones(9))], ids=["none", "equal"]
 )
 def test_without_evidence_there_is_no_share(said, counts):
-    assert classes._best_share(said, counts) == 0
+    assert second_module._best_share(said, counts) == 0
 
 
 def test_probabilities_of_zero_do_no_harm():
-    assert 0 < classes._best_share(np.array([[0.0, 0.9]] * 5 + [[0.9, 0.0]] * 5), np.ones(10)) < 1
+    assert 0 < second_module._best_share(np.array([[0.0, 0.9]] * 5 + [[0.9, 0.0]] * 5), np.ones(10)) < 1
 
 
 def test_where_the_second_says_nothing_the_first_stands():
@@ -271,5 +271,5 @@ def test_distinct_rows_are_those_of_a_plain_count(seed, n):
     for row, weight in zip(rows.tolist(), weights, strict=True):
         if weight:
             plain[str(row)] = plain.get(str(row), 0) + weight
-    found, added = classes._distinct(rows, weights)
+    found, added = second_module._distinct(rows, weights)
     assert {str(row): weight for row, weight in zip(found.tolist(), added.tolist(), strict=True)} == plain

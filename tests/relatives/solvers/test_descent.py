@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from tests.solvers.cases import assert_on_simplex
 
 from jointwise.exceptions import InputError
-from jointwise.relatives.solvers.simplex import StepRule, descend, project_on_simplex
+from jointwise.relatives.solvers.descent import StepRule, descend, project_on_simplex
 from jointwise.solvers.simplex import exponentiated_step
 
 

@@ -1,0 +1,129 @@
+"""Classifier and imputer hold any estimator with a density: parameters, clones, weights, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from tests.estimators.cases import QUICK
+
+from jointwise import JUPAD, JointClassifier, JointImputer
+from jointwise.exceptions import InputError
+
+rng = np.random.default_rng(0)
+Y = rng.integers(0, 2, 120)
+X = rng.normal(size=(120, 2)) + 2 * Y[:, None]
+WEIGHTS = rng.integers(1, 4, 120)
+
+
+class Independence(BaseEstimator):
+    """The least that can be held: columns that are independent."""
+
+    def __init__(self, kinds=None):
+        self.kinds = kinds
+
+    def fit(self, X, y=None):
+        self.density_ = JUPAD(1, kinds=self.kinds, random_state=0).fit(X).density_
+        self.n_features_in_ = len(self.density_.names)
+        return self
+
+
+class Mute(BaseEstimator):
+    """An estimator without a density."""
+
+    def __init__(self, kinds=None):
+        self.kinds = kinds
+
+    def fit(self, X, y=None, sample_weight=None):
+        return self
+
+
+@pytest.mark.parametrize("composed", [JointClassifier, JointImputer])
+def test_the_held_estimator_stays_as_it_is(composed):
+    held = JUPAD(**QUICK)
+    model = composed(held).fit(X, Y)
+    assert not hasattr(held, "density_")
+    assert held.kinds is None
+    assert model.estimator_ is not held
+    assert model.estimator_.n_components == 2
+    assert clone(model).get_params()["estimator__n_components"] == 2
+
+
+@pytest.mark.parametrize("composed", [JointClassifier, JointImputer])
+def test_by_default_it_is_a_jupad(composed):
+    model = composed(random_state=3).fit(X[:40], Y[:40])
+    assert isinstance(model.estimator_, JUPAD)
+    assert model.estimator_.random_state == 3
+
+
+def test_a_seed_of_its_own_is_the_held_one_s():
+    outer = JointClassifier(JUPAD(2, n_init=1), random_state=5).fit(X, Y)
+    inner = JointClassifier(JUPAD(2, n_init=1, random_state=5)).fit(X, Y)
+    np.testing.assert_array_equal(outer.predict_proba(X), inner.predict_proba(X))
+    assert JointClassifier(JUPAD(2, random_state=5)).fit(X, Y).estimator_.random_state == 5
+
+
+def test_any_estimator_with_a_density_will_do():
+    classifier = JointClassifier(Independence()).fit(X, Y)
+    np.testing.assert_allclose(classifier.predict_proba(X), np.tile(np.bincount(Y) / 120, (120, 1)))
+    assert classifier.standardised_share_ == 0
+    gappy = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    filled = JointImputer(Independence()).fit(gappy).transform(gappy)
+    assert np.allclose(filled[np.isnan(gappy)[:, 0], 0], filled[np.isnan(gappy)[:, 0], 0][0])
+
+
+def test_the_class_may_have_a_kind_of_its_own():
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    model = JointClassifier(JUPAD(**QUICK, kinds={"grade": "ordinal"})).fit(frame, pd.Series(Y, name="grade"))
+    assert model.density_.schema["grade"].ordered
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (JUPAD, "`estimator` must be an estimator that has a `density_` once fitted"),
+        ("JUPAD", "`estimator` must be an estimator that has a `density_` once fitted"),
+        (Mute(), "Mute has none"),
+        (LinearRegression(), "must have a parameter `kinds`"),
+        (JUPAD(drop=["target"]), "take it out of the estimator's `drop`"),
+    ],
+)
+def test_what_cannot_be_held_is_refused(estimator, message):
+    with pytest.raises(InputError, match=message):
+        JointClassifier(estimator).fit(X, Y)
+
+
+def test_weights_reach_the_held_estimator():
+    repeated = np.repeat(np.arange(120), WEIGHTS)
+    for model in (JointClassifier(JUPAD(**QUICK)), JointImputer(JUPAD(**QUICK))):
+        weighted = clone(model).fit(X, Y, sample_weight=WEIGHTS).density_
+        np.testing.assert_array_equal(
+            weighted.mixture.coefficients[0],
+            clone(model).fit(X[repeated], Y[repeated]).density_.mixture.coefficients[0],
+        )
+    with pytest.raises(InputError, match="Independence takes no sample_weight"):
+        JointClassifier(Independence()).fit(X, Y, sample_weight=WEIGHTS)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_weights_pass_through_a_search(routing):
+    with sklearn.config_context(enable_metadata_routing=routing):
+        model = JointClassifier(JUPAD(**QUICK))
+        if routing:
+            model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(model, {"estimator__n_components": [1, 2], "standardise": [False]}, cv=2)
+        search.fit(X, Y, sample_weight=WEIGHTS)
+    assert search.best_estimator_.estimator_.fit_.n_rows == WEIGHTS.sum()
+
+
+def test_parameters_of_a_pipeline_reach_all_the_way_down():
+    pipeline = make_pipeline(JointImputer(JUPAD(**QUICK)), JointClassifier(JUPAD(**QUICK)))
+    pipeline.set_params(jointclassifier__estimator__beta=2.0, jointimputer__estimator__method="pairs")
+    gappy = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    pipeline.fit(gappy, Y)
+    assert pipeline[-1].estimator_.beta_ == 2.0
+    assert pipeline[0].estimator_.fit_.options.method == "pairs"
+    assert pipeline.score(gappy, Y) > 0.8
