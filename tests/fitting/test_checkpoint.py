@@ -1,4 +1,4 @@
-"""Checkpoints: a fit that is stopped anywhere goes on from the last write and ends with the same model."""
+"""Checkpoints: a fit stopped anywhere goes on from the last write and ends with the same model."""
 
 import json
 import os
@@ -16,12 +16,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from tests.estimators.cases import make_classifier, make_imputer
 
-from jointwise import (
-    JUPAD,
-    Dictionary,
-    PairwiseMarginals,
-    Profile,
-)
+from jointwise import JUPAD, Dictionary, PairwiseMarginals, Profile
 from jointwise.engines import ReferenceEngine
 from jointwise.exceptions import FileFormatError, InputError, StorageError
 from jointwise.fitting import checkpoint, starts
@@ -29,9 +24,9 @@ from jointwise.fitting.checkpoint import FORM, Checkpoint
 from jointwise.joint.serialization import write
 
 FIT = {"parameters": {"n_components": 2}, "table": {"columns": "a", "rows": 5}}
-# Some of everything: a search, two models with atoms that are learned, several starts.
+# Every part of a fit: a search, two models with learned atoms, several starts.
 FULL = {"n_components": 8, "n_models": 2, "learn_dictionary": True, "n_init": 2, "n_bins": 16, "random_state": 0}
-# Nothing to choose, one start.
+# Nothing is chosen, and there is one start.
 ATOMS = Dictionary.grid("gaussian", -5, 6, n=10, scale=1)
 PLAIN = {
     "n_components": 3, "beta": 1.0, "n_init": 1, "random_state": 0, "learn_dictionary": False,
@@ -46,7 +41,7 @@ def rows(n=90, seed=0):
 
 
 def numbers(model):
-    """All that a fit leaves, in plain form."""
+    """Return all results of a fit as text."""
     mixture, stages = model.density_.mixture, getattr(model, "estimator_", model).stages_
     return json.dumps(
         [
@@ -65,7 +60,7 @@ class Stopped(Exception):  # noqa: N818  (a stop, not an error)
 
 
 class Watch:
-    """Counts passes over rows, stops at one of them, and knows when the checkpoint was written."""
+    """Counts passes over rows, stops at one of them, and records when the checkpoint was written."""
 
     def __init__(self, monkeypatch):
         self.passes, self.stop_at, self.kept, self.at_write = 0, None, [], 0
@@ -91,7 +86,7 @@ class Watch:
         monkeypatch.setattr(checkpoint, "write", written)
 
     def run(self, model, data, stop_at=None):
-        """Fit, and return the number of passes taken; None if it was stopped."""
+        """Fit, and return the number of passes; None if it was stopped."""
         self.passes, self.stop_at, self.kept = 0, stop_at, []
         try:
             model.fit(data)
@@ -112,7 +107,7 @@ def whole():
 
 
 def places(kept, n_passes):
-    """A pass inside each part of the fit, by name, found from what an unbroken fit noted."""
+    """Return a pass inside each part of the fit, by name, from the records of a fit without a stop."""
     of = {
         (stage, learned): [at for s, l, at in kept if (s, l) == (stage, learned)]
         for stage, learned in {(s, l) for s, l, _ in kept}
@@ -149,7 +144,7 @@ def test_a_fit_stopped_anywhere_goes_on_from_the_last_write_to_the_same_model(wa
 
 
 def test_a_fit_stopped_on_a_part_of_many_rows_goes_on_from_there(watch, tmp_path, monkeypatch):
-    """The part is drawn again as it was, and only the passes since the last write are repeated."""
+    """The same part is drawn again, and only the passes since the last write are repeated."""
     monkeypatch.setattr(starts, "PART_ROWS", 10)
     monkeypatch.setattr(starts, "PART_GROWTH", 3)
     settings = {"n_components": 2, "n_models": 2, "beta": 1.0, "random_state": 0, "learn_dictionary": False}
@@ -179,7 +174,7 @@ def test_a_fit_stopped_again_and_again_takes_no_more_than_the_lost_passes(watch,
     assert not list(tmp_path.iterdir())
 
 
-def test_with_seldom_writes_only_stages_are_written_and_no_more_is_repeated(watch, whole, tmp_path, monkeypatch):
+def test_with_rare_writes_each_stage_is_written_at_its_end(watch, whole, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "INTERVAL", 3600.0)
     path = tmp_path / "fit.checkpoint"
     n_passes = watch.run(JUPAD(**FULL, checkpoint=path), rows())
@@ -239,7 +234,7 @@ def test_an_interrupt_leaves_the_last_state_on_disk(watch, whole, tmp_path, monk
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         watch.run(JUPAD(**FULL, checkpoint=path, on_interrupt="keep"), rows(), stop_at)
     assert path.exists()
-    assert watch.run(JUPAD(**FULL, checkpoint=path), rows(), 1) is None  # raised, at the first pass but one
+    assert watch.run(JUPAD(**FULL, checkpoint=path), rows(), 1) is None  # stopped again at the second pass
     again = JUPAD(**FULL, checkpoint=path)
     assert watch.run(again, rows()) <= n_passes - stop_at + 3  # a step takes two passes, a start one
     assert numbers(again) == whole
@@ -303,7 +298,7 @@ def stopped(watch, path, parameters=PLAIN, data=None, stop_at=9):
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"n_components": 4}, "`n_components` was 3 and is 4"),
         ({"beta": "auto"}, "`beta` was 1.0 and is 'auto'"),
@@ -315,25 +310,25 @@ def stopped(watch, path, parameters=PLAIN, data=None, stop_at=9):
         ({"kinds": {"c": "ordinal"}}, "the table has other columns"),
     ],
 )
-def test_a_checkpoint_of_other_parameters_is_refused_and_kept(watch, changed, told, tmp_path):
+def test_a_checkpoint_of_other_parameters_is_refused_and_kept(watch, changed, message, tmp_path):
     path = tmp_path / "fit.checkpoint"
     before = stopped(watch, path)
     with pytest.raises(InputError, match="is the checkpoint of another fit") as error:
         JUPAD(**{**PLAIN, **changed}, checkpoint=path).fit(rows())
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "Fit as before to go on from it, delete it, or give `checkpoint` another path." in str(error.value)
     assert path.read_bytes() == before
 
 
 def swapped(columns):
-    """Two rows exchange one of their values: no count of a bin tells."""
+    """Swap one value of two rows, which changes no count of a bin."""
     x = columns["x"].copy()
     x[[0, 1]] = x[[1, 0]]
     return {**columns, "x": x}
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "message"),
     [
         (lambda t: {**t, "z": t["x"]}, "other columns"),
         (lambda t: {"w": t["x"], "y": t["y"], "c": t["c"]}, "other columns"),
@@ -341,29 +336,29 @@ def swapped(columns):
         (swapped, "its rows hold other values"),
     ],
 )
-def test_a_checkpoint_of_another_table_is_refused_and_kept(watch, other, told, tmp_path):
+def test_a_checkpoint_of_another_table_is_refused_and_kept(watch, other, message, tmp_path):
     path = tmp_path / "fit.checkpoint"
     before = stopped(watch, path)
     with pytest.raises(InputError, match="is the checkpoint of another fit") as error:
         JUPAD(**PLAIN, checkpoint=path).fit(other(rows()))
     assert path.read_bytes() == before
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_rows_in_another_order_are_the_same_table(watch, tmp_path):
     path = tmp_path / "fit.checkpoint"
     expected = numbers(JUPAD(**PLAIN).fit(rows()))
     stopped(watch, path)
-    turned = {name: column[::-1] for name, column in rows().items()}
-    assert numbers(JUPAD(**PLAIN, checkpoint=path, verbose=True).fit(turned)) == expected
+    reverse = {name: column[::-1] for name, column in rows().items()}
+    assert numbers(JUPAD(**PLAIN, checkpoint=path, verbose=True).fit(reverse)) == expected
 
 
-def refused(path, told="Delete the file, or give `checkpoint` another path.", parameters=PLAIN):
+def refused(path, message="Delete the file, or give `checkpoint` another path.", parameters=PLAIN):
     before = path.read_bytes()
     with pytest.raises(FileFormatError) as error:
         JUPAD(**parameters, checkpoint=path).fit(rows())
     assert str(path) in str(error.value)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert path.read_bytes() == before
 
 
@@ -396,7 +391,7 @@ def test_a_few_bytes_cannot_ask_for_much_memory(tmp_path):
 
 
 def edited(path, change):
-    """Rewrite a checkpoint with its tree changed, and properly sealed."""
+    """Rewrite a checkpoint with its tree changed and a valid checksum."""
     tree = checkpoint.read(path, lambda content: content, FORM)
     change(tree)
     write(path, tree, FORM)
@@ -509,7 +504,7 @@ def test_what_is_no_path_is_refused(path):
         JUPAD(**PLAIN, checkpoint=path).fit(rows())
 
 
-def test_places_that_cannot_be_written_are_told_before_the_fit(watch, tmp_path):
+def test_places_that_cannot_be_written_are_refused_before_the_fit(watch, tmp_path):
     (tmp_path / "file").touch()
     for path in (tmp_path / "missing" / "fit", tmp_path / "file" / "fit"):
         with pytest.raises(StorageError, match=r"No checkpoint could be written in .*Give `checkpoint` a path"):
@@ -525,7 +520,7 @@ def test_devices_are_left_alone():
         JUPAD(**PLAIN, checkpoint="/dev/full").fit(rows())
 
 
-def test_a_disk_that_fills_up_is_told_and_leaves_the_last_file(watch, tmp_path, monkeypatch):
+def test_a_full_disk_raises_and_leaves_the_last_file(watch, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     expected = numbers(JUPAD(**PLAIN).fit(rows()))
     written, n_writes = checkpoint.write, iter(range(100))
@@ -542,7 +537,7 @@ def test_a_disk_that_fills_up_is_told_and_leaves_the_last_file(watch, tmp_path, 
 
 
 @pytest.mark.parametrize("method", ["rows", "pairs"])
-def test_fits_from_pairs_need_none(method, tmp_path):
+def test_fits_from_pairs_have_no_checkpoint(method, tmp_path):
     model = JUPAD(2, method=method, random_state=0, checkpoint=tmp_path / "missing" / "fit")
     profile = Profile.of(rows())
     schema = profile.schema()
@@ -554,7 +549,7 @@ def test_fits_from_pairs_need_none(method, tmp_path):
 # ---- the file alone ---------------------------------------------------------------------------------------
 
 
-def test_what_is_kept_is_found_with_the_generator_where_it_was(tmp_path):
+def test_stages_and_generator_are_restored(tmp_path):
     path, rng = tmp_path / "fit", np.random.default_rng(3)
     first = Checkpoint(path, FIT, rng)
     rng.random(5)

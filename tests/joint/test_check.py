@@ -1,4 +1,4 @@
-"""A density compared with rows: silent where it is right, and where it is wrong, what is wrong comes first."""
+"""The check of a density: no findings if it is right, and the worst error first if it is wrong."""
 
 import datetime as dt
 from dataclasses import replace
@@ -13,12 +13,12 @@ from jointwise import JointDensity
 from jointwise.cli.language import bind, parse_question
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian, Uniform
-from jointwise.joint import Check
-from jointwise.joint import check as fronts
-from jointwise.joint import comparison as module
+from jointwise.joint import Check, check_columns, check_pairs
+from jointwise.joint import check as module
 from jointwise.joint.cells import axis_of_values, cells_of_bins
 from jointwise.joint.check import check_bins, check_rows
-from jointwise.joint.comparison import FALSE_ALARM, LEAST_ERROR, _Noise
+from jointwise.joint.check_pairs import PairChecks
+from jointwise.joint.comparison import FALSE_ALARM, LEAST_ERROR, Comparison, Noise
 from jointwise.joint.events import Interval, Point
 from jointwise.joint.findings import Finding
 from jointwise.tables.variables import Variable
@@ -32,8 +32,8 @@ def gaussian(loc=0.0, scale=1.0):
     return Dictionary((Gaussian(loc, scale),))
 
 
-def dependent(sharpness, n_values=5, seed=0):
-    """Two categorical columns that agree with a probability, and their rows."""
+def dependent(sharpness, n_values=5):
+    """Return the density of two categorical columns that agree with a probability."""
     names = tuple("abcde"[:n_values])
     variables = [Variable(name, "categorical", categories=names, dtype="string") for name in ("left", "right")]
     agree = sharpness * np.eye(n_values) + (1 - sharpness) / n_values
@@ -41,11 +41,11 @@ def dependent(sharpness, n_values=5, seed=0):
     return build(variables, [categories, categories], np.full(n_values, 1 / n_values), [np.eye(n_values), agree])
 
 
-# ---- silent where the model is right -------------------------------------------------------------------------
+# ---- a right model -------------------------------------------------------------------------
 
 
 def test_samples_of_the_density_itself_are_clean():
-    """At most `FALSE_ALARM` of all checks of a right model may find something; this fails once in 10,000 runs."""
+    """At most a share `FALSE_ALARM` of checks of a right model find an error; fails once in 10,000 runs."""
     rng = np.random.default_rng(0)
     alarms = 0
     for _ in range(200):
@@ -67,16 +67,16 @@ def test_the_verdict_of_a_right_model_counts_what_was_compared():
 
 @pytest.mark.parametrize("k", [0, 1, 7, 30])
 def test_intervals_are_those_of_clopper_and_pearson(k):
-    noise, n = _Noise(100), 30
+    noise, n = Noise(100), 30
     low, high = stats.binomtest(k, n).proportion_ci(1 - 2 * noise.level, method="exact")
     for p in (0.0, 0.3, 0.5, 1.0):
         found = noise.exact(np.array([p]), np.array([k / n]), np.array([float(n)]))[0]
         assert found == pytest.approx(max(low - p, p - high, 0.0), abs=1e-9)
-        # the quick bound that chooses where the exact one is computed misses nothing
+        # the quick interval, which chooses where the exact one is computed, misses no error
         assert noise.approximate(np.array(p), np.array(k / n), np.array(n)) > 0 or found < LEAST_ERROR
 
 
-# ---- what is wrong comes first -------------------------------------------------------------------------------
+# ---- a wrong model -------------------------------------------------------------------------------
 
 
 def test_a_spike_that_is_not_modelled():
@@ -93,7 +93,7 @@ def test_a_spike_that_is_not_modelled():
     assert "'gain': a value that repeats" in check.verdict
 
 
-def test_a_spike_among_numbers_is_told_from_rounding():
+def test_a_spike_among_numbers_is_not_taken_for_rounding():
     rng = np.random.default_rng(0)
     smooth = rng.normal(size=3000)
     spiked = np.where(rng.random(3000) < 0.2, 0.5, smooth)
@@ -111,7 +111,7 @@ def test_mass_beyond_the_rows():
     assert beyond.question == "P(pay < 0)"
     assert beyond.model == pytest.approx(stats.norm.cdf(0, 3, 2), abs=1e-3)
     assert beyond.rows == 0
-    # of few rows none may lie where a twentieth should
+    # in a small sample an interval with a twentieth of the mass may be empty
     few = single(PAY, Dictionary((Uniform(0.0, 1.0),))).check({"pay": np.linspace(0.0, 0.95, 40)})
     assert few.is_clean
 
@@ -128,7 +128,7 @@ def test_a_shifted_density():
     assert check.columns[0] == "pay"
     assert check.findings[0].columns == ("pay",)
     assert {"interval", "mean"} & {check.findings[0].kind}
-    # given the job the error is the column's own, and not told again
+    # given the job the error is the column's own, and is not reported again
     assert all(finding.error < check.findings[0].error for finding in check.findings[1:])
 
 
@@ -145,7 +145,7 @@ def test_diluted_answers():
 
 
 def test_a_rare_condition_in_the_tail():
-    """Of 5,000 rows 100 lie above 10; there the job is certain, and the model does not know."""
+    """The job is certain for the 100 of 5,000 rows above 10, but not in the model."""
     rng = np.random.default_rng(0)
     tail = np.arange(5000) < 100
     rows = {
@@ -169,7 +169,7 @@ def test_conditional_means():
         [PAY, JOB], [gaussian(0.35, 1.05), Dictionary.categories(3)], [1.0], [np.ones((1, 1)), np.full((3, 1), 1 / 3)]
     )
     found = [
-        f for f in module._Pairs(comparison(alone, rows), np.random.default_rng(0)).findings() if f.question[0] == "E"
+        f for f in PairChecks(comparison(alone, rows), np.random.default_rng(0)).findings() if f.question[0] == "E"
     ]
     worst = max(found, key=lambda f: f.error)
     assert worst.question in {"E[pay | job=cook]", "E[pay | job=smith]"}
@@ -181,14 +181,14 @@ def test_conditional_means():
 
 def comparison(density, rows):
     X = density._encode(rows)
-    cells, values = [], []
+    cells, numbers = [], []
     for n, variable in enumerate(density.schema):
         axis = axis_of_values(variable, X[:, n])
         masses = density.mixture.dictionaries[n].masses(axis) @ density.mixture.coefficients[n]
         cells.append(cells_of_bins(variable, axis, masses, axis.index(X[:, n]), None))
         if variable.categories is None:
-            values += fronts._values(variable, n, density.mixture, X[:, n])
-    return module.Comparison(tuple(cells), density.mixture.weights, values=tuple(values))
+            numbers += module._numbers(variable, n, density.mixture, X[:, n])
+    return Comparison(tuple(cells), density.mixture.weights, numbers=tuple(numbers))
 
 
 def test_unseen_categories_are_an_error_of_the_model():
@@ -214,8 +214,9 @@ def holds(region, x):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_question_is_answered_as_the_command_would(seed, monkeypatch):
-    """Each finding, read as a question: the model's exact answer, and that of a loop over the rows with gaps."""
-    monkeypatch.setattr(module, "LEAST_ERROR", -1.0)  # everything is a finding
+    """Each finding agrees with the model's exact answer to its question and with a plain loop over the rows."""
+    for part in (module, check_columns):
+        monkeypatch.setattr(part, "LEAST_ERROR", -1.0)  # everything is a finding
     rng = np.random.default_rng(seed)
     density = random_density(rng, rng.choice(KINDS, size=3), 2)
     rows = random_density(rng, [name.split("_")[1] for name in density.names], 2).mixture.sample(600, rng)
@@ -253,7 +254,7 @@ def test_weights_count_as_rows():
     repeated = check_bins(density.schema, density.mixture, axes, many, None, rng)
     assert weighted.findings
     assert weighted == repeated
-    # weights that tell of no more rows leave more room for noise
+    # weights that do not stand for more rows leave more room for noise
     fewer = check_bins(density.schema, density.mixture, axes, codes, weights, rng, repeats=2.0)
     assert fewer.findings[0].error < weighted.findings[0].error
 
@@ -300,7 +301,7 @@ def test_many_categories_are_merged_and_names_with_signs_quoted():
 
 
 def test_many_rows_are_sampled_and_the_sample_is_drawn_by_rng(monkeypatch):
-    monkeypatch.setattr(fronts, "MOST_ROWS", 300)
+    monkeypatch.setattr(module, "MOST_ROWS", 300)
     density, rows = dependent(0.3), dependent(0.9).sample(2000, rng=0)
     first, again, other = (density.check(rows, rng=seed) for seed in (0, 0, 1))
     assert first.n_rows == 300
@@ -309,10 +310,10 @@ def test_many_rows_are_sampled_and_the_sample_is_drawn_by_rng(monkeypatch):
 
 
 def test_wide_tables_compare_some_pairs(monkeypatch):
-    monkeypatch.setattr(module, "MOST_PARTNERS", 2)
+    monkeypatch.setattr(check_pairs, "MOST_PARTNERS", 2)
     density = random_density(np.random.default_rng(0), ["label"] * 6, 2)
     check = density.check(density.sample(200, rng=0))
-    assert 6 <= check.n_pairs <= 12  # of 15
+    assert 6 <= check.n_pairs <= 12  # out of 15
 
 
 def test_findings_as_table_and_text():
@@ -327,7 +328,7 @@ def test_findings_as_table_and_text():
     assert lines[3].startswith(check.findings[0].question)
 
 
-def test_a_small_error_is_told_as_such():
+def test_a_small_error_is_reported_as_such():
     small = Finding("P(a=0)", "value", ("a",), 0.5, 0.52, 20000.0, 0.003, 0.012)
     check = Check((small,), 20000, 1, 0)
     assert not check.is_clean

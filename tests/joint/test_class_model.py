@@ -1,4 +1,4 @@
-"""ClassModel: probabilities against plain loops, files that hold it, and files that only pretend to."""
+"""ClassModel: probabilities against plain loops, files, and damaged files."""
 
 import json
 from dataclasses import replace
@@ -24,13 +24,13 @@ KIND = Variable("kind", "categorical", categories=(1, 2, 3), dtype="int64")
 
 
 def drawn(rng, variables, dictionaries, n_components=3):
-    """A density that is nowhere zero, so that both opinions have something to say of every row."""
+    """Return a density that is nowhere zero, so that both densities give probabilities for every row."""
     coefficients = [rng.dirichlet(np.ones(d.n_atoms), n_components).T for d in dictionaries]
     return build(variables, dictionaries, rng.dirichlet(np.ones(n_components)), coefficients, "dict")
 
 
 def class_model(seed=0, share=0.3):
-    """Of two correlated columns around a category, and of three classes."""
+    """Return a model of three classes with two standardised columns and a category between them."""
     rng = np.random.default_rng(seed)
     numbers = [Variable("a", "continuous"), Variable("b", "continuous")]
     atoms = [Dictionary((Gaussian(rng.normal(0, 2, 3), 1.0),)), Dictionary((Laplace(rng.normal(0, 2, 2), 1.5),))]
@@ -50,7 +50,7 @@ def table(n=12, seed=1):
 
 
 def plain_probabilities(model, columns):
-    """Row by row, class by class, from the pdf of either density."""
+    """Return the probabilities row by row and class by class, from the pdf of both densities."""
     second, out = model.second, []
     for a, job, b in zip(*columns.values(), strict=True):
         said = np.empty((2, 3))
@@ -84,7 +84,7 @@ def test_without_a_second_density_they_are_those_of_the_joint_density(case):
     target = labelled[-1]
     rows, n = random_rows(rng, density, 5), density.schema.index(target)
     for i, variable in enumerate(density.schema):
-        if variable.categories is not None:  # only those that the density knows can be written down
+        if variable.categories is not None:  # only known categories can be written down
             rows[~np.isin(rows[:, i], np.arange(len(variable.categories))), i] = np.nan
     found = ClassModel(density, target).probabilities(np.delete(rows, n, axis=1))
     columns = {v.name: [v.decode_value(x) for x in rows[:, i]] for i, v in enumerate(density.schema)}
@@ -106,19 +106,19 @@ def test_gaps_absent_columns_and_unseen_categories_are_integrated_out():
     np.testing.assert_allclose(found, model.density.predict_proba("kind", {"a": columns["a"]}))
 
 
-def test_the_class_that_is_told_is_the_most_probable_one():
+def test_the_predicted_class_is_the_most_probable_one():
     model, columns = class_model(), table(40)
-    told = model.predict(columns)
-    assert told.dtype == np.int64
-    np.testing.assert_array_equal(told, np.array(model.classes)[model.predict_proba(columns).argmax(axis=1)])
+    predicted = model.predict(columns)
+    assert predicted.dtype == np.int64
+    np.testing.assert_array_equal(predicted, np.array(model.classes)[model.predict_proba(columns).argmax(axis=1)])
 
 
-def test_it_shows_what_it_tells():
+def test_repr_names_class_and_features():
     assert repr(class_model()) == "ClassModel('kind' of 3 classes, by 3 features; 30% by a second density)"
     assert repr(ClassModel(class_model().density, "job")) == "ClassModel('job' of 2 classes, by 3 features)"
 
 
-# ---- what does not go together -------------------------------------------------------------------------------
+# ---- parts that do not fit -------------------------------------------------------------------------------
 
 
 def with_second(**changes):
@@ -137,9 +137,9 @@ def standardisation(**changes):
         (lambda m: with_second(share=-0.1), "from 0 to 1"),
         (lambda m: with_second(share=float("nan")), "from 0 to 1"),
         (lambda m: with_second(share=True), "from 0 to 1"),
-        (lambda m: standardisation(columns=np.array([2, 0])), "that rise"),
-        (lambda m: standardisation(columns=np.array([0, 0])), "that rise"),
-        (lambda m: standardisation(columns=np.array([-1, 0])), "that rise"),
+        (lambda m: standardisation(columns=np.array([2, 0])), "in rising order"),
+        (lambda m: standardisation(columns=np.array([0, 0])), "in rising order"),
+        (lambda m: standardisation(columns=np.array([-1, 0])), "in rising order"),
         (lambda m: standardisation(means=np.zeros((3, 3))), "`means` must hold"),
         (lambda m: standardisation(means=np.full((3, 2), np.inf)), "`means` must hold"),
         (lambda m: standardisation(maps=np.full((3, 2, 2), np.nan)), "`maps` must hold"),
@@ -192,7 +192,7 @@ def good(tmp_path):
     return (tmp_path / "model.jw").read_bytes()
 
 
-def test_what_is_read_back_says_the_same_to_the_bit(tmp_path):
+def test_a_model_read_back_gives_the_same_probabilities_to_the_bit(tmp_path):
     for model in (class_model(), ClassModel(class_model().density, "job")):
         model.save(str(tmp_path / "model.jw"))
         back = ClassModel.load(str(tmp_path / "model.jw"))
@@ -212,7 +212,7 @@ def test_load_reads_the_joint_density_of_it(tmp_path, good):
     assert b"classes" not in (tmp_path / "same.jw").read_bytes()
 
 
-def test_a_density_alone_is_told_apart(tmp_path):
+def test_a_density_alone_is_recognised(tmp_path):
     class_model().density.save(tmp_path / "density.jw")
     assert isinstance(read_model(tmp_path / "density.jw"), JointDensity)
     with pytest.raises(InputError, match=r"density\.jw holds a joint density alone"):
@@ -220,7 +220,7 @@ def test_a_density_alone_is_told_apart(tmp_path):
 
 
 def refused(path, data):
-    """Write the bytes and check that reading them is one clear sentence, but for the joint density; return it."""
+    """Write the bytes, check that reading them fails with one clear sentence, and return it."""
     path.write_bytes(data)
     with pytest.raises(FileFormatError) as caught:
         ClassModel.load(path)
@@ -275,11 +275,11 @@ def test_a_wrong_part_is_named(tmp_path, good, place, value, words):
         tree = tree[key]
     tree[place[-1]] = value
     assert words in refused(tmp_path / "wrong.jw", rebuilt(header, payload))
-    assert isinstance(jointwise.load(tmp_path / "wrong.jw"), JointDensity)  # which leaves that part alone
+    assert isinstance(jointwise.load(tmp_path / "wrong.jw"), JointDensity)  # which ignores that part
 
 
 def with_numbers(data, position, value):
-    """The file with all numbers of an array alike; of the arrays of maps and means, the means come first."""
+    """Return the file with one value throughout an array; the means come first, then the maps."""
     header, payload = parts(data)
     position += header["content"]["classes"]["second"]["standardisation"]["means"]["$array"]
     sizes = [int(np.prod(shape)) for shape in header["arrays"]]
@@ -302,8 +302,8 @@ def test_maps_without_an_inverse_are_refused(tmp_path, good, position, value):
 
 @pytest.mark.parametrize("value", [1e308, -1e308, 5e-324])
 @pytest.mark.parametrize("position", range(4))
-def test_numbers_at_the_ends_of_floats_do_no_harm(tmp_path, good, position, value):
-    """There rounding may give a matrix without an inverse a determinant."""
+def test_numbers_at_the_limits_of_floats_do_no_harm(tmp_path, good, position, value):
+    """There, rounding may give a singular matrix a determinant."""
     path = tmp_path / "far.jw"
     path.write_bytes(with_numbers(good, position, value))
     try:
@@ -313,7 +313,7 @@ def test_numbers_at_the_ends_of_floats_do_no_harm(tmp_path, good, position, valu
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
-def test_a_part_less_is_refused(tmp_path, good):
+def test_a_missing_part_is_refused(tmp_path, good):
     header, payload = parts(good)
     for path in leaves(header["content"]["classes"]):
         if path and path[-1] in {"target", "second", "share", "standardisation", "columns", "means", "maps", "density"}:

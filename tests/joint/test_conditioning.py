@@ -1,4 +1,4 @@
-"""What is next to impossible is told: how far out an event is, by a slow twin, and that ordinary rows are not odd."""
+"""Events that are next to impossible warn, by the share of rows as far out; ordinary rows do not."""
 
 import warnings
 
@@ -54,7 +54,7 @@ def density():
         ({"pay": 1e6}, 0.0),
     ],
 )
-def test_an_event_that_is_next_to_impossible_is_told(density, event, share):
+def test_an_event_that_is_next_to_impossible_warns(density, event, share):
     found = rarity(density.schema, density.mixture, density._regions(event))
     assert found == pytest.approx(share, rel=1e-6)
     (name,) = event
@@ -70,14 +70,14 @@ def test_an_event_that_is_next_to_impossible_is_told(density, event, share):
         {"pay": 0.0, "job": "cook", "age": 31}, {"pay": -5.0},
     ],
 )  # fmt: skip
-def test_other_events_are_answered_without_a_word(density, event):
+def test_other_events_do_not_warn(density, event):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         density.condition(event)
 
 
 def test_parts_count_given_those_before_them(density):
-    """Each of two parts is ordinary alone: they are odd together, or not, and the slow way agrees."""
+    """Two parts that are ordinary alone may be rare together; against plain formulas."""
     event = {0: Point(-1.0), 2: Interval(90.0, np.inf)}
     first = density.mixture.marginal([0])
     tails = [2 * min(first.cdf(np.array([[-1.0]]))[0], 1 - first.cdf(np.array([[-1.0]]))[0])]
@@ -89,13 +89,13 @@ def test_parts_count_given_those_before_them(density):
     assert slow < RARE < alone
 
 
-def test_a_set_is_as_odd_as_it_is_improbable(density):
+def test_a_set_is_as_rare_as_it_is_improbable(density):
     asked = Values((0.0, 1.0, 2.0))
     assert rarity(density.schema, density.mixture, {1: asked}) == pytest.approx(1)
 
 
-def test_ordinary_rows_are_not_odd_however_many_cells_are_known():
-    """Cells of rows that the density itself draws, all but one of them: their oddity is never small."""
+def test_ordinary_rows_are_not_rare_however_many_cells_are_known():
+    """Conditioning on all but one cell of rows that the density itself draws."""
     rng = np.random.default_rng(0)
     density = random_density(rng, ["smooth"] * 12 + ["label"] * 12, 3, "numpy")
     rows = density.mixture.sample(200, rng)

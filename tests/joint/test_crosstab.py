@@ -1,4 +1,4 @@
-"""Tables of regions: the same as one probability at a time."""
+"""Cross tables against one probability at a time."""
 
 from itertools import product
 

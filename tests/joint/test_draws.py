@@ -1,7 +1,7 @@
-"""Drawn gaps against the exact conditional, by p-value: a right sampler fails a test with chance 1e-4.
+"""Drawn gaps against the exact conditional, by p-value: a right sampler fails a test with probability 1e-4.
 
-The seeds are fixed, so a test that passes once passes always; the chance is that of a bad seed. Each test also asks a
-wrong target, which must fail it.
+Seeds are fixed, so a test that passes once passes always; the probability is that of a bad seed. Each test also tries
+a wrong target, which must fail.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from jointwise.joint.product import ProductMixture
 N = 20_000
 LEVEL = 1e-4
 
-# x and y are near -2 or 2 together with the component, and so is the label
+# x, y and the label depend on each other through the component: x and y are both near -2 or both near 2
 NORMALS = Dictionary((Gaussian([-2.0, 2.0], [1.0, 1.0]),))
 LABELS = Dictionary((Category([0.0, 1.0]),))
 SHARES = np.array([[0.9, 0.2], [0.1, 0.8]])
@@ -37,13 +37,13 @@ def test_a_drawn_number_follows_the_conditional():
     row = [0.2, np.nan, 0.0]
     found = drawn(row)[:, 1]
     p = posterior_of(row)
-    assert 0.2 < p[0] < 0.8  # else the components would not be told apart
+    assert 0.2 < p[0] < 0.8  # else the test could not tell the components apart
 
     def cdf(x, p=p):
         return p @ [stats.norm.cdf(x, -2), stats.norm.cdf(x, 2)]
 
     assert stats.kstest(found, cdf).pvalue > LEVEL
-    assert stats.kstest(found, lambda x: cdf(x, MIXTURE.weights)).pvalue < LEVEL  # the marginal is another
+    assert stats.kstest(found, lambda x: cdf(x, MIXTURE.weights)).pvalue < LEVEL  # not the marginal
 
 
 def test_a_drawn_category_follows_the_conditional():
@@ -62,11 +62,11 @@ def test_gaps_of_one_row_are_drawn_together():
     both = float(p @ signs**2)
     positive = (found[:, :2] > 0).all(axis=1).sum()
     assert stats.binomtest(int(positive), N, both).pvalue > LEVEL
-    assert stats.binomtest(int(positive), N, float(p @ signs) ** 2).pvalue < LEVEL  # each on its own
+    assert stats.binomtest(int(positive), N, float(p @ signs) ** 2).pvalue < LEVEL  # not independent
     assert np.corrcoef(found[:, 0], found[:, 1])[0, 1] > 0.4
 
 
-def test_an_empty_row_is_a_row_of_the_joint():
+def test_an_empty_row_is_drawn_from_the_joint():
     found = drawn([np.nan] * 3)
     fresh = MIXTURE.sample(N, np.random.default_rng(1))
     for n in range(2):
@@ -93,6 +93,6 @@ def test_rows_without_density_are_drawn_too(case):
 
 
 @pytest.mark.parametrize("n", [0, 5])
-def test_nothing_missing_is_nothing_drawn(n):
+def test_rows_without_gaps_stay_as_they_are(n):
     rows = MIXTURE.sample(n, np.random.default_rng(0))
     np.testing.assert_array_equal(prediction.draw(MIXTURE, rows, np.random.default_rng(0)), rows)

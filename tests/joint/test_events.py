@@ -1,4 +1,4 @@
-"""Events: what may be said of a variable, probabilities of boxes, and conditioning."""
+"""Events: what users may write, probabilities of boxes, and conditioning."""
 
 import math
 
@@ -63,7 +63,7 @@ def test_what_a_user_writes(variable, given_, expected):
         (LABEL, {"a", "z"}, UnknownNameError, "Known: 'a', 'b', 'c'"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(variable, given_, error, message):
+def test_what_makes_no_sense_is_refused(variable, given_, error, message):
     density = single(variable, Dictionary.categories(3) if variable.categories else Dictionary((Gaussian(0.0, 1.0),)))
     for ask in (density.probability, density.condition):
         with pytest.raises(error, match=message):
@@ -87,7 +87,7 @@ def test_probability_equals_plain_loops(case):
     density, rng = case.density, case.rng
     names = rng.choice(density.names, size=rng.integers(1, len(density.names) + 1), replace=False)
     event = random_event(rng, density, names)
-    # masses are differences of cdf values in either
+    # both compute masses as differences of cdf values
     assert density.probability(event) == pytest.approx(PlainJoint(density).probability(event), rel=1e-9, abs=1e-13)
 
 
@@ -104,7 +104,7 @@ def test_the_whole_space_has_probability_one(case):
 @FEW
 @given(cases())
 def test_law_of_total_probability(case):
-    """Two closed intervals that share an end count its point mass twice."""
+    """Two closed intervals that share an end both count its point mass."""
     density, rng = case.density, case.rng
     *others, name = density.names
     event = random_event(rng, density, others)
@@ -131,7 +131,7 @@ def test_a_value_an_interval_of_one_point_and_a_set_of_one_are_one_event(case):
         assert density.probability({name: (value, value)}) == pytest.approx(expected, rel=1e-12)
 
 
-def test_intervals_are_closed_where_it_shows():
+def test_intervals_are_closed():
     spiky = single(X, Dictionary((Gaussian(0.0, 1.0), PointMass(1.0))), [0.5, 0.5])
     assert spiky.probability({"x": (1.0, None)}) == pytest.approx(0.5 + 0.5 * 0.15865525393145707)
     assert spiky.probability({"x": (None, 1.0)}) == pytest.approx(0.5 + 0.5 * 0.8413447460685429)
@@ -200,7 +200,7 @@ def test_conditional_density_is_a_ratio_inside_and_zero_outside(case):
     plain = PlainJoint(density)
     inside = plain.region(0, event[name])
     for row, found in zip(rows, given_a.mixture.logpdf(rows), strict=True):
-        # a point mass at the cell says whether the cell lies in the region
+        # a point mass at the cell shows whether the cell lies in the region
         cell = PlainJoint(single(density.schema[name], _point_atom(density.schema[name], row[0]))).atoms[0][0]
         if inside(cell):
             expected = plain.pdf(row) / plain.probability(event)
@@ -234,7 +234,7 @@ def test_marginal_and_condition_commute(case):
 @FEW
 @given(cases(min_variables=2, max_variables=3))
 def test_conditioning_twice_is_conditioning_once(case):
-    """Other variables one after the other, and two intervals of one variable as their intersection."""
+    """Conditions on different variables may come one after the other or together."""
     density, rng = case.density, case.rng
     *first, last = density.names
     one, two = random_event(rng, density, first, shapes=("interval", "set")), random_event(rng, density, [last])
@@ -264,7 +264,7 @@ def test_intervals_intersect(case):
 @FEW
 @given(cases())
 def test_the_conditional_is_a_density_of_its_own(case):
-    """Whatever was asked, the answer can be asked again."""
+    """The result of conditioning is a valid density."""
     density, rng = case.density, case.rng
     kept = density.names[-1]
     event = random_event(rng, density, density.names[:-1])
@@ -283,7 +283,7 @@ def test_the_conditional_is_a_density_of_its_own(case):
     assert answer.probability({kept: event[kept]}) == pytest.approx(1.0, abs=1e-7)
 
 
-def test_a_value_takes_its_variable_out_and_an_interval_keeps_it():
+def test_a_value_removes_its_variable_and_an_interval_keeps_it():
     gaussian = Dictionary((Gaussian([0.0, 4.0], 1.0),))
     density = build([X, K, GRADE], [gaussian, Dictionary.points([0, 1]), Dictionary.categories(3)], [0.5, 0.5],
                     [np.eye(2), np.eye(2), np.full((3, 2), 1 / 3)])  # fmt: skip
@@ -294,7 +294,7 @@ def test_a_value_takes_its_variable_out_and_an_interval_keeps_it():
     assert density.condition({}).names == density.names
 
 
-def test_components_that_the_event_rules_out_are_gone():
+def test_components_that_the_event_rules_out_are_removed():
     density = build([X, K], [Dictionary((Gaussian([0.0, 4.0], 1.0),)), Dictionary.points([0, 1])], [0.5, 0.5],
                     [np.eye(2), np.eye(2)])  # fmt: skip
     assert density.condition({"k": 1}).n_components == 1
@@ -318,7 +318,7 @@ def test_components_that_the_event_rules_out_are_gone():
         (Dictionary.categories(2), GRADE, {"high"}),
     ],
 )
-def test_an_impossible_event_is_one_sentence(dictionary, variable, event):
+def test_an_impossible_event_is_refused_by_name(dictionary, variable, event):
     other = Variable("other", "continuous")
     density = build([variable, other], [dictionary, Dictionary((Gaussian(0.0, 1.0),))], [1.0],
                     [np.full((dictionary.n_atoms, 1), 1 / dictionary.n_atoms), np.ones((1, 1))])  # fmt: skip

@@ -1,4 +1,4 @@
-"""Entropy and mutual information against sums, adaptive quadrature and closed forms; the errors they state."""
+"""Entropy and mutual information, and their stated errors, against sums, adaptive quadrature and closed forms."""
 
 import math
 from itertools import pairwise
@@ -25,7 +25,7 @@ LABEL = Variable("label", "categorical", categories=("a", "b"), dtype="string")
 
 
 def plain_entropy(density):
-    """-E[log f] of one variable: a sum over values and spikes, adaptive quadrature between all corners."""
+    """Return -E[log f] of one variable: a sum over values and spikes, plus adaptive quadrature between all corners."""
     plain = PlainJoint(density)
     continuous = any(not atom.discrete for atom in plain.atoms[0])
     points = {a.point for a in plain.atoms[0] if a.point is not None} if continuous else plain.support(0)
@@ -63,7 +63,7 @@ def test_entropy_of_a_discrete_variable_equals_scipy(case):
 @given(cases(max_variables=1, kinds=("smooth", "spiky", "lattice", "inflated")))
 def test_entropy_equals_adaptive_quadrature_within_its_stated_error(case):
     found = case.density.entropy()
-    # the twin itself is good to about 1e-7
+    # the quadrature itself is accurate to about 1e-7
     assert found.value == pytest.approx(plain_entropy(case.density), abs=10 * found.error + 1e-6)
     assert found.error < 1e-3
 
@@ -84,7 +84,7 @@ def test_entropy_equals_adaptive_quadrature_within_its_stated_error(case):
 )
 def test_entropy_of_known_densities(family, expected):
     found = single(X, Dictionary((family,))).entropy()
-    assert found.value == pytest.approx(float(expected), abs=3e-8)  # 1e-10 of either tail is left out
+    assert found.value == pytest.approx(float(expected), abs=3e-8)  # 1e-10 of each tail is left out
     assert 1e-8 <= found.error < 1e-3
 
 
@@ -96,7 +96,7 @@ def test_entropy_of_a_truncated_density_is_that_of_its_interval():
 
 
 def test_many_jumps_do_not_escape_the_stated_error():
-    """Piecewise constant on 80 cells, where the entropy is a sum."""
+    """The entropy of a piecewise constant density is a sum."""
     rng = np.random.default_rng(0)
     breaks = np.sort(rng.uniform(0, 10, 81))
     shares = rng.dirichlet(np.ones(80))
@@ -110,7 +110,7 @@ def test_many_jumps_do_not_escape_the_stated_error():
 
 
 def test_entropy_of_a_wide_lattice_is_that_of_its_density():
-    """On fine steps the entropy of the rounded variable is that of the density."""
+    """With small steps, the entropy of the rounded variable is that of the density."""
     for scale in (500.0, 2e4, 1e7):
         found = single(K, Dictionary((Lattice(Gaussian(0.0, scale)),))).entropy()
         assert found.value == pytest.approx(stats.norm(0, scale).entropy(), abs=max(3 * found.error, 1e-6))
@@ -125,7 +125,7 @@ def test_a_point_mass_on_a_wide_lattice_counts_once():
 
 
 def test_entropy_of_more_than_two_variables_is_sampled_with_its_standard_error():
-    """Independent variables: the sum of their entropies; four standard errors fail once in 16,000."""
+    """For independent variables it is the sum of their entropies; four standard errors fail once in 16,000."""
     gaussian = Dictionary((Gaussian(0.0, 1.0),))
     variables = [Variable(f"x{n}", "continuous") for n in range(4)]
     density = build(variables, [gaussian] * 4, [1.0], [np.ones((1, 1))] * 4)
@@ -151,7 +151,7 @@ def test_mutual_information_is_symmetric_non_negative_and_closes_the_chain(case)
     assert one.value == pytest.approx(other.value, abs=1e-9)
     joint = density.entropy()
     parts = [density.marginal(name).entropy() for name in (a, b)]
-    # each term has its own error; corners of one variable's atoms cost up to 1e-4 in two dimensions
+    # each term has its own error; corners of one variable's atoms add up to 1e-4 in two dimensions
     slack = 5 * sum(e.error for e in (one, joint, *parts)) + 1e-9
     assert joint.value == pytest.approx(sum(p.value for p in parts) - one.value, abs=slack)
     assert one.error < 1e-2
@@ -207,7 +207,7 @@ def test_two_copies_of_a_label_share_its_entropy():
 
 
 def test_information_on_bounded_supports_that_do_not_meet():
-    """Component read off exactly: the information is the entropy of the component."""
+    """Each variable determines the component, so the information is the component's entropy."""
     uniforms = Dictionary((Uniform([0.0, 5.0], [1.0, 6.0]),))
     density = build([X, Y], [uniforms] * 2, [0.5, 0.5], [np.eye(2)] * 2)
     assert density.mutual_information("x", "y").value == pytest.approx(math.log(2), abs=1e-9)
@@ -215,7 +215,7 @@ def test_information_on_bounded_supports_that_do_not_meet():
 
 
 def test_groups_are_sampled_with_a_standard_error():
-    """I(x, y; label) for y independent of both is I(x; label); four standard errors fail once in 16,000."""
+    """If y is independent of both, I(x, y; label) is I(x; label); four standard errors fail once in 16,000."""
     rng = np.random.default_rng(3)
     base = random_density(rng, ["smooth", "label"], 3)
     noise = Dictionary((Gaussian(0.0, 1.0),))

@@ -1,4 +1,4 @@
-"""The law of samples: whatever table `fit` accepts, it also takes its own samples back, and none is impossible."""
+"""Samples of any table that `fit` accepts: the density accepts them back, and none is impossible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ integers = st.sampled_from([0, 1, LIMIT, -LIMIT]) | st.integers(-9, 9) | st.inte
 naturals = st.sampled_from([0, 1, LIMIT]) | st.integers(0, 9) | st.integers(0, LIMIT)
 texts = st.sampled_from(["", "a", "b", "ä", " "]) | st.text("abc", max_size=3)
 days = st.sampled_from([FIRST.date(), LAST.date(), dt.date(2024, 2, 29)]) | st.dates()
-# Of both ends of the calendar, of nanoseconds in 64 bits, of our time and of any.
+# Both ends of the calendar, the epoch, one week of 2024, and any time.
 moments = (
     st.sampled_from([FIRST, LAST, LAST.replace(microsecond=0), dt.datetime(1970, 1, 1)])  # noqa: DTZ001
     | st.datetimes(dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 9))  # noqa: DTZ001
@@ -52,7 +52,7 @@ def objects(cells):
 
 
 def stamps(cells, unit):
-    """datetime64 of a unit; nanoseconds are given as integers."""
+    """Return an array of datetime64 in a unit."""
     return np.array(["NaT" if cell is None else cell for cell in cells], dtype=f"M8[{unit}]")
 
 
@@ -69,7 +69,7 @@ def whole(cells):
 
 
 def utc_frame(cells, zone):
-    """Microseconds in UTC under the name of a zone."""
+    """Return times in UTC, shown in a zone, as a Polars series."""
     return pl.Series(stamps(cells, "us")).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
 
 
@@ -82,7 +82,7 @@ def arrow_dictionary(cells):
     return pa.array(cells, pa.string()).dictionary_encode()
 
 
-# name -> (cells, how the container holds them)
+# name -> (cells, function that makes a column of them)
 ARRAYS = {
     "float": (reals, floats),
     "float32": (st.floats(-(2.0**100), 2.0**100, width=32), lambda cells: floats(cells).astype(np.float32)),
@@ -181,7 +181,7 @@ TABLES = {
 
 
 def columns(cells, n_rows):
-    """Cells of a column: one value, few or many, with gaps or without, and at least one value."""
+    """Draw the cells of a column: one, few or many different values, with or without gaps, at least one value."""
     few = st.lists(cells, min_size=1, max_size=3).flatmap(
         lambda some: st.lists(st.sampled_from(some), min_size=n_rows, max_size=n_rows)
     )
@@ -195,7 +195,7 @@ def columns(cells, n_rows):
 
 @st.composite
 def cells_of(draw, container, most_columns):
-    """Kinds of columns with their cells."""
+    """Draw the kinds of some columns, with their cells."""
     kinds = TABLES[container][0]
     names = draw(st.lists(st.sampled_from(sorted(kinds)), min_size=1, max_size=most_columns))
     n_rows = draw(st.integers(5, 40))
@@ -216,7 +216,7 @@ def test_any_table_is_written_and_read_to_the_same_numbers(container, data):
     numbers = encode(table, schema)
     again = decode(numbers, schema)
     assert type(again) is type(table)
-    # beyond spikes, nanoseconds are rounded to microseconds
+    # except at spikes, nanoseconds are rounded to microseconds
     np.testing.assert_allclose(encode(again, schema), numbers, rtol=0, atol=1e-11)
 
 

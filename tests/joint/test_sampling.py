@@ -1,7 +1,7 @@
 """Samples against the density's own cdf and probabilities, by p-value.
 
-Seeds are fixed. A right sampler fails one assertion here with the probability ``LEVEL`` per seed, whatever the number
-of p-values behind it (Bonferroni); each test also feeds a wrong target to the same check, which must fail.
+Seeds are fixed. A right sampler fails an assertion here with probability ``LEVEL`` per seed, whatever the number of
+p-values behind it (Bonferroni). Each test also tries a wrong target, which must fail.
 """
 
 import numpy as np
@@ -20,15 +20,15 @@ SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20
 
 
 def margin_p_value(column, mixture):
-    """P-value of one column under a 1-D mixture.
+    """Return the p-value of one column under a 1-D mixture.
 
-    Kolmogorov-Smirnov where the cdf is continuous, else chi-square on the values that repeat.
+    It is that of Kolmogorov-Smirnov if the cdf is continuous, else of chi-square on the values that repeat.
     """
     if is_continuous(mixture) and not mixture.dictionaries[0].spikes.size:
         return stats.kstest(column, lambda x: mixture.cdf(x[:, None])).pvalue
     values, counts = np.unique(column, return_counts=True)
     spikes = mixture.dictionaries[0].spikes
-    # of a continuous variable with spikes: each of them, and the rest as one more cell
+    # for a continuous variable with spikes: each spike, and the rest as one more cell
     cells = spikes if is_continuous(mixture) else values[counts > 20]
     observed = np.array([(column == cell).sum() for cell in cells])
     expected = np.exp(mixture.logpdf(cells[:, None])) * len(column)
@@ -48,7 +48,7 @@ def is_continuous(mixture):
 
 
 def box_p_values(rows, density, rng, n_boxes=12):
-    """Exact binomial p-values of the shares of rows in random boxes, every other one over the first two variables."""
+    """Return exact binomial p-values of the shares of rows in random boxes, half of them of the first two variables."""
     found = []
     for box in range(n_boxes):
         names = density.names[:2] if box % 2 else density.names
@@ -100,7 +100,7 @@ def test_each_margin_follows_its_cdf(kinds, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kinds", CASES.values(), ids=CASES.keys())
 def test_boxes_hold_their_share_and_dependence_shows(kinds, seed):
-    """The wrong target has the same margins, and the variables independent."""
+    """The wrong rows have the same margins, but independent variables."""
     rng = np.random.default_rng([seed, 2])
     density = dependent_density(rng, kinds)
     rows = density.mixture.sample(N, rng)
@@ -110,7 +110,7 @@ def test_boxes_hold_their_share_and_dependence_shows(kinds, seed):
 
 
 def dependent_density(rng, kinds):
-    """A random density whose first two variables tell much of each other: of 50 the one that tells most."""
+    """Return the one of 50 random densities whose first two variables are most correlated."""
 
     def dependence(density):
         cov = np.cov(density.mixture.sample(300, rng)[:, :2].T)
@@ -122,7 +122,7 @@ def dependent_density(rng, kinds):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kinds", CASES.values(), ids=CASES.keys())
 def test_conditional_samples_follow_the_conditional(kinds, seed):
-    """Drawing given an event is drawing, and keeping the rows in the event."""
+    """Sampling given an event is sampling and keeping the rows in the event."""
     rng = np.random.default_rng([seed, 3])
     density = dependent_density(rng, kinds)
     name = density.names[0]
@@ -162,7 +162,7 @@ def test_logpdf_and_sample_agree_by_importance_weights():
     ratio = inside / np.prod(high - low) / density.pdf(rows)
     error = ratio.std() / np.sqrt(len(ratio))
     assert abs(ratio.mean() - 1) < 5 * error
-    assert abs(1.2 * ratio.mean() - 1) > 5 * error  # a density wrong by a fifth is found out
+    assert abs(1.2 * ratio.mean() - 1) > 5 * error  # a density wrong by a fifth fails
 
 
 def test_spikes_are_drawn_exactly_and_heavy_tails_reach_far():

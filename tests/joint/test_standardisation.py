@@ -1,4 +1,4 @@
-"""ClassStandardisation: what each class sees, against plain formulas; nothing but values and weights matters."""
+"""ClassStandardisation against plain formulas; the order of rows has no effect."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from jointwise.joint.standardisation import ClassStandardisation
 
 
 def correlated(n=300, d=3, n_classes=2, seed=0):
-    """Rows of correlated columns that differ from class to class, in units of different size."""
+    """Return rows and classes; the correlated columns differ from class to class and have units of different size."""
     rng = np.random.default_rng(seed)
     classes = rng.integers(0, n_classes, n)
     mixing = rng.normal(size=(n_classes, d, d))
@@ -29,7 +29,7 @@ def found(rows, classes, weights=None, columns=None, n_classes=None):
 
 
 def plain_covariances(rows, classes):
-    """Of each class, with as many rows of their mean as there are columns, by loops."""
+    """Return the covariance of each class, shrunk by one row of their mean per column, by loops."""
     n_classes, d = classes.max() + 1, rows.shape[1]
     scatter = np.zeros((n_classes, d, d))
     for c in range(n_classes):
@@ -45,7 +45,7 @@ def plain_covariances(rows, classes):
 def test_each_class_gets_the_inverse_root_of_its_covariance(seed, d, n_classes):
     rows, classes = correlated(40 * d, d, n_classes, seed)
     std = found(rows, classes)
-    assume(std is not None)  # columns that happen to be uncorrelated
+    assume(std is not None)  # None if the columns happen to be uncorrelated
     for c, covariance in enumerate(plain_covariances(rows, classes)):
         assume(np.linalg.cond(covariance / 10.0 ** np.add.outer(np.arange(d), np.arange(d))) < 1e5)
         np.testing.assert_allclose(std.maps[c].T @ covariance @ std.maps[c], np.eye(d), atol=1e-5)
@@ -63,7 +63,7 @@ def test_rows_are_mapped_by_their_own_class_and_other_columns_follow():
         assert got[3] == c
 
 
-def test_a_gap_in_one_leaves_all_mixed_columns_empty():
+def test_a_gap_in_a_mixed_column_empties_all_of_them():
     rows, classes = correlated()
     std = found(rows, classes)
     rows[4, 1] = np.nan
@@ -72,7 +72,7 @@ def test_a_gap_in_one_leaves_all_mixed_columns_empty():
     assert np.isfinite(np.delete(seen, 4, axis=0)).all()
 
 
-def test_gaps_have_no_part_in_the_maps():
+def test_rows_with_gaps_do_not_affect_the_maps():
     rows, classes = correlated()
     holed = rows.copy()
     holed[::5, 2] = np.nan
@@ -89,7 +89,7 @@ def test_order_and_repetition_of_rows_have_no_effect():
     np.testing.assert_allclose(a.apply(rows, classes), b.apply(rows, classes), rtol=0, atol=2e-9)
 
 
-def test_a_row_is_seen_alike_in_any_company():
+def test_a_row_is_mapped_the_same_whatever_the_other_rows():
     rows, classes = correlated()
     std = found(rows, classes)
     together = std.apply(rows, classes)
@@ -136,7 +136,7 @@ def test_correlations_that_cancel_between_classes_are_found():
 
 
 @pytest.mark.parametrize("case", ["one column", "too few rows", "no correlation", "too large"])
-def test_there_may_be_nothing_to_take_out(case, monkeypatch):
+def test_there_may_be_no_map(case, monkeypatch):
     rows, classes = correlated()
     if case == "too large":
         monkeypatch.setattr(standardisation, "MOST_NUMBERS", 17)  # two classes of three columns take 18

@@ -1,4 +1,4 @@
-"""Variables whose values are rounded: what a value, an interval and a quantile then mean."""
+"""Rounded variables: probabilities of values and intervals, quantiles and samples."""
 
 from decimal import Decimal
 
@@ -21,7 +21,7 @@ def density(step=0.5, support=(-np.inf, np.inf), loc=1.2, scale=0.8):
     return JointDensity(Schema((variable,), "dict"), ProductMixture([1.0], [[[1.0]]], [atoms]))
 
 
-def test_a_value_has_the_probability_of_what_is_rounded_to_it():
+def test_a_value_has_the_probability_of_the_numbers_rounded_to_it():
     law = stats.norm(1.2, 0.8)
     assert density().probability({"x": 1.5}) == pytest.approx(law.cdf(1.75) - law.cdf(1.25), rel=1e-12)
     assert density().probability({"x": {1.0, 1.5}}) == pytest.approx(law.cdf(1.75) - law.cdf(0.75), rel=1e-12)
@@ -88,13 +88,13 @@ def test_support_and_step_are_kept_in_files(tmp_path):
 
 @given(st.sampled_from([0.01, 0.05, 0.1, 0.25, 0.5, 1.0]), st.integers(-100_000, 100_000))
 @settings(deadline=None, max_examples=200)
-def test_settled_values_are_the_floats_that_their_decimals_are_read_as(step, k):
+def test_settled_values_are_the_floats_nearest_to_their_decimals(step, k):
     written = float(Decimal(k) * Decimal(str(step)))
     drawn = np.array([written, np.nextafter(written, np.inf), written + 0.3 * step])
     assert Variable("x", "continuous", step=step).settle(drawn).tolist() == [written] * 3
 
 
-def test_a_step_that_is_no_part_of_one_is_kept_too():
+def test_a_step_that_does_not_divide_one_is_kept_too():
     assert Variable("x", "continuous", step=0.3).settle(np.array([0.29, 1.0])).tolist() == [0.3, 0.9]
     assert Variable("x", "continuous", step=5.0).settle(np.array([7.0, -1.0])).tolist() == [5.0, 0.0]
 

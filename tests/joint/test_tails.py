@@ -1,4 +1,4 @@
-"""Tails beyond the observed range: drawn in where they hold more than the rows say, and left alone elsewhere."""
+"""Tails beyond the observed range: reduced if they hold more than the rows allow, else left alone."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def heavy(kind="continuous", observed=(-10.0, 10.0)):
 
 
 @pytest.mark.parametrize("kind", ["continuous", "integer"])
-def test_tails_hold_two_rows_of_as_many_and_nothing_becomes_impossible(kind):
+def test_tails_are_reduced_to_two_rows_and_nothing_becomes_impossible(kind):
     schema, mixture = heavy(kind)
     lighter = lighter_tails(mixture, schema, 10_000)
     density = JointDensity(schema, lighter)
@@ -28,12 +28,12 @@ def test_tails_hold_two_rows_of_as_many_and_nothing_becomes_impossible(kind):
     assert np.isfinite(density.logpdf({"x": [50.0, -400.0], "y": [0.0, 0.0]})).all()
     total = lighter.marginal([0])
     assert total.cdf(np.array([[np.inf]]))[0] == pytest.approx(1.0, abs=1e-12)
-    # the other column keeps its very atoms
+    # the other column keeps its atoms
     assert lighter.dictionaries[1] is mixture.dictionaries[1]
 
 
 def test_far_tails_hold_one_row_where_the_range_itself_is_kept():
-    # eight rows beyond the range could be chance; that all of them lie far beyond could not
+    # eight rows beyond the range could be chance, but not that all of them lie far beyond
     atoms = Dictionary.grid("gaussian", 0, 0, n=1, scale=1) + Dictionary.grid("gaussian", 30, 30, n=1, scale=3)
     schema = Schema((Variable("x", "continuous", observed=(-10.0, 20.0)),))
     mixture = ProductMixture([1.0], [[[0.992], [0.008]]], [atoms])
@@ -47,14 +47,14 @@ def test_tails_that_hold_little_are_left_as_they_are():
     assert lighter_tails(mixture, schema, 10_000, given={"x"}) is mixture
 
 
-def test_inside_the_range_it_is_the_atoms_cut_to_it():
+def test_inside_the_range_atoms_are_mixed_with_their_cut_form():
     """Against a plain sum over components and atoms."""
     schema, mixture = heavy()
     lighter = lighter_tails(mixture, schema, 10_000)
     atoms, coefficients = mixture.dictionaries[0], mixture.coefficients[0]
     outside = 1 - (atoms.cdf([10.0]) - atoms.cdf([-10.0]))[0]
     rows = 10_000 * outside * (coefficients @ mixture.weights)
-    heavy_ones = rows > LEAST_ROWS  # the others are left as they are
+    heavy_ones = rows > LEAST_ROWS  # the others stay as they are
     kept = 2.0 / rows[heavy_ones].sum()
     for x in np.linspace(-9.9, 9.9, 23):
         expected = 0.0
@@ -81,7 +81,7 @@ def test_samples_stay_near_the_observed_range(seed):
     for name, values in rows.items():
         margin = 0.1 * np.ptp(values)
         beyond = (drawn[name] < values.min() - margin) | (drawn[name] > values.max() + margin)
-        # at most three rows are expected: eleven or more come with a probability of 3e-4
+        # at most three rows are expected: eleven or more have a probability of 3e-4
         assert beyond.sum() <= 10, name
     assert drawn["waiting"].min() >= 0
     assert np.isfinite(density.logpdf(drawn)).all()

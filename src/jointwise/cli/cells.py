@@ -20,7 +20,7 @@ from jointwise._checks import shown
 from jointwise._typing import AnyArray
 from jointwise.exceptions import InputError
 from jointwise.tables.dtypes import is_temporal
-from jointwise.tables.variables import Variable
+from jointwise.tables.variables import Variable, as_text
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 # A column of text gets a note if at least this share of its cells are numbers.
@@ -168,8 +168,3 @@ def _moment(cell: Any, dtype: str) -> dt.date:
         return dt.date.fromisoformat(cell)
     moment = dt.datetime.fromisoformat(cell)
     return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone for summer and winter
-
-
-def as_text(cell: Any) -> str:
-    """Text of a cell; booleans in lower case."""
-    return str(cell).lower() if isinstance(cell, bool) else str(cell)

@@ -11,7 +11,6 @@ import typer
 from jointwise._checks import listed, shown
 from jointwise._typing import FloatArray
 from jointwise.cli import oddity, screen
-from jointwise.cli.cells import as_text
 from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format, refuse_two_pipes
 from jointwise.cli.files import open_table
 from jointwise.cli.models import cross_fitted, fitted, load_classes, open_model
@@ -22,7 +21,7 @@ from jointwise.exceptions import InputError
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.prediction import draw, fill
 from jointwise.tables import encode
-from jointwise.tables.variables import Schema
+from jointwise.tables.variables import Schema, as_text
 
 # Parts of a table, each judged by a model of the others.
 FOLDS = 3

@@ -12,6 +12,7 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.cli.answers import Partition
 from jointwise.cli.table_file import TableFile
+from jointwise.tables.variables import as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,9 +146,7 @@ def _cell(cell: Any) -> Any:
 
     if cell is None:
         return Text("")
-    if isinstance(cell, bool):
-        return Text(str(cell).lower())
-    return Text(f"{cell:.6g}" if isinstance(cell, float) else str(cell))
+    return Text(f"{cell:.6g}" if isinstance(cell, float) else as_text(cell))
 
 
 def _bar(share: float) -> str:

@@ -1,12 +1,12 @@
-r"""Atoms that are learned: locations and scales re-estimated from posterior counts, at no cost in rows.
+r"""Learned atoms: locations and scales re-estimated from posterior counts, without another pass over the rows.
 
-With A_n = Dbar_n B_n and S_n the posterior counts of EM, the rows of bin i that belong to atom l number
+With A_n = Dbar_n B_n and S_n the posterior counts of EM, the number of rows in bin i that belong to atom l is
 
-.. math:: w_l[i] = \bar D_n[i, l] \sum_r B_n[l, r] S_n[i, r] / A_n[i, r],
+.. math:: w_l[i] = \bar D_n[i, l] \sum_r B_n[l, r] S_n[i, r] / A_n[i, r].
 
-and the atom's location and scale are moved to make :math:`\sum_i w_l[i] \log \bar D_n[i, l]` larger, by Fisher scoring
-on the bins. A prior holds each atom near its place, as if a number of rows had been drawn from it as it was at the
-start, so that it changes where rows ask for it and not to follow noise.
+Each atom's location and scale are moved by Fisher scoring on the bins to increase
+:math:`\sum_i w_l[i] \log \bar D_n[i, l]`. A prior holds each atom near its start, as if it had `HOLD_ROWS` more rows
+drawn from the atom as it was then, so that it does not follow noise.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from jointwise.solvers import Factors, RowsEM, RowsProblem, solve
 from jointwise.solvers.accelerated import LEAST_MASS
 from jointwise.solvers.factors import stacked_slices
 
-# Rows that hold an atom in its place.
+# Rows of the prior that holds an atom in its place.
 HOLD_ROWS = 20.0
 # EM steps between two moves of the atoms, and the most moves.
 STEPS_PER_MOVE, MOST_MOVES = 2, 25
-# A move stays below this many scales, and this factor (as a logarithm) of the scale: Fisher scoring is local.
+# Longest move: in scales for the location, and for the logarithm of the scale. Fisher scoring is local.
 LONGEST_MOVE = 0.5
-# Differences for derivatives, in scales.
+# Step of the finite differences, in scales.
 STEP = 1e-4
-# Added to the information of an atom that no row has reached, which would be singular.
+# Added to the information matrix, which is singular for an atom without rows.
 RIDGE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Dictionaries, and factors that fit the rows with them.
+    """Dictionaries, and factors fitted to the rows with them.
 
     Parameters
     ----------
     dictionaries : tuple of Dictionary
     problem : RowsProblem
-        With the masses of these dictionaries.
+        The rows, with the masses of these dictionaries.
     factors : Factors
-    history : sequence of float
+    history : tuple of float
         The negative log-posterior per row before the first move of the atoms and after each; it never rises.
     """
 
@@ -61,49 +61,47 @@ def learn_atoms(
     start: Learned,
     axes: Sequence[Axis],
     *,
-    tol: float = 1e-4,
-    max_moves: int = MOST_MOVES,
+    tol: float,
     held: Sequence[FloatArray] | None = None,
     on_round: Callable[[Learned], None] | None = None,
 ) -> Learned:
     """Move atoms and refit factors in turn until a round gains no more than ``tol`` nats per row.
 
-    Only families with a location and a scale are moved; all others stay as they are.
+    Only families with a location and a scale are moved; the others stay as they are.
 
     Parameters
     ----------
     start : Learned
-        Atoms in their places, and factors fitted to them; or what `on_round` was told, to go on from there.
+        Atoms and the factors fitted to them, or the last state that `on_round` received, to go on from there.
     axes : sequence of Axis
         The bins of the problem's rows.
     tol : float
-    max_moves : int
     held : sequence of arrays of shape (n_bins, n_atoms), optional
         Masses of the atoms where the prior holds them; by default those of `start`.
     on_round : callable, optional
-        Called with what is learned after every round.
+        Called with the state after every round.
     """
     held = start.problem.masses if held is None else held
     learned = start
-    while not _is_settled(learned.history, tol, max_moves):
-        learned = _round(learned, axes, held, tol, max_moves)
+    while not _is_settled(learned.history, tol):
+        learned = _round(learned, axes, held, tol)
         if on_round is not None:
             on_round(learned)
     return learned
 
 
-def _is_settled(history: Sequence[float], tol: float, max_moves: int) -> bool:
-    return len(history) > max_moves or (len(history) > 1 and history[-2] - history[-1] <= tol)
+def _is_settled(history: Sequence[float], tol: float) -> bool:
+    return len(history) > MOST_MOVES or (len(history) > 1 and history[-2] - history[-1] <= tol)
 
 
-def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[FloatArray], tol: float, max_moves: int) -> Learned:
-    """Refit the factors, then move the atoms unless all is settled."""
+def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[FloatArray], tol: float) -> Learned:
+    """Refit the factors, then move the atoms unless the search is settled."""
     problem = learned.problem
     factors = solve(RowsEM(learned.factors, tol=0.0), problem, max_steps=STEPS_PER_MOVE).value
     point = factors.point
     conditionals, found = problem.posterior(point)
     history = (*learned.history, _objective(problem, point, found, held))
-    if _is_settled(history, tol, max_moves):
+    if _is_settled(history, tol):
         return replace(learned, factors=factors, history=history)
     quotient = found.counts / conditionals
     atoms = tuple(
@@ -116,19 +114,19 @@ def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[FloatArray], t
 
 
 def with_atoms(problem: RowsProblem, atoms: Sequence[Dictionary], axes: Sequence[Axis]) -> RowsProblem:
-    """Return the problem with other atoms in the place of its own."""
+    """Return the problem with the masses of other atoms."""
     return replace(problem, masses=tuple(d.masses(axis) for d, axis in zip(atoms, axes, strict=True)))
 
 
 def moved(dictionary: Dictionary, axis: Axis, shares: FloatArray) -> Dictionary:
-    """Dictionary with each location and scale moved uphill in sum_i shares[i, l] log masses[i, l].
+    """Return the dictionary with each location and scale moved to increase sum_i shares[i, l] log masses[i, l].
 
     Parameters
     ----------
     dictionary : Dictionary
     axis : Axis
     shares : array of shape (n_bins, n_atoms)
-        Rows of each bin that belong to each atom.
+        Number of rows in each bin that belong to each atom.
 
     Examples
     --------
@@ -151,12 +149,12 @@ def moved(dictionary: Dictionary, axis: Axis, shares: FloatArray) -> Dictionary:
 
 
 def _moved_family(family: LocationScale, axis: Axis, shares: FloatArray) -> LocationScale:
-    """One Fisher scoring step of every atom, halved where it leads downhill, left out where halving does not help."""
+    """Take one Fisher scoring step for every atom; halve it if it leads downhill, skip it if halving does not help."""
     step_loc, step_log_scale = _scoring_step(family, axis, shares)
-    best, reached = family, _fit(family, axis, shares)
+    best, reached = family, _log_likelihood(family, axis, shares)
     for _ in range(4):
         trial = _shifted(family, step_loc, step_log_scale)
-        better = _fit(trial, axis, shares) >= reached
+        better = _log_likelihood(trial, axis, shares) >= reached
         if better.all():
             return trial
         step_loc, step_log_scale = (np.where(better, s, s / 2) for s in (step_loc, step_log_scale))
@@ -165,7 +163,7 @@ def _moved_family(family: LocationScale, axis: Axis, shares: FloatArray) -> Loca
 
 
 def _scoring_step(family: LocationScale, axis: Axis, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Inverse Fisher information times the gradient, for location (in scales) and log-scale of each atom."""
+    """Return the inverse Fisher information times the gradient: steps of location (in scales) and log-scale."""
     masses = np.maximum(_masses(family, axis), LEAST_MASS)
     here = np.full(family.n_atoms, STEP)
     slopes = [
@@ -175,10 +173,9 @@ def _scoring_step(family: LocationScale, axis: Axis, shares: FloatArray) -> tupl
     ]
     gradient = np.stack([(shares * slope / masses).sum(axis=0) for slope in slopes], axis=1)
     information = np.array([[(a * b / masses).sum(axis=0) for b in slopes] for a in slopes]) * shares.sum(axis=0)
-    step = np.linalg.solve(information.transpose(2, 0, 1) + RIDGE * np.eye(2), gradient[:, :, None])[:, :, 0].clip(
-        -LONGEST_MOVE, LONGEST_MOVE
-    )
-    return step[:, 0], step[:, 1]
+    step = np.linalg.solve(information.transpose(2, 0, 1) + RIDGE * np.eye(2), gradient[:, :, None])[:, :, 0]
+    loc, log_scale = step.clip(-LONGEST_MOVE, LONGEST_MOVE).T
+    return loc, log_scale
 
 
 def _shifted(family: LocationScale, loc: FloatArray, log_scale: FloatArray) -> LocationScale:
@@ -189,13 +186,13 @@ def _masses(family: LocationScale, axis: Axis) -> FloatArray:
     return Dictionary((family,)).masses(axis)
 
 
-def _fit(family: LocationScale, axis: Axis, shares: FloatArray) -> FloatArray:
-    """What is made larger, for each atom."""
+def _log_likelihood(family: LocationScale, axis: Axis, shares: FloatArray) -> FloatArray:
+    """The quantity each atom maximises: the log-likelihood of its rows; shape (n_atoms,)."""
     return np.asarray((shares * np.log(np.maximum(_masses(family, axis), LEAST_MASS))).sum(axis=0))
 
 
 def _objective(problem: RowsProblem, point: FloatArray, found: PosteriorCounts, held: Sequence[FloatArray]) -> float:
-    """Negative log-posterior per row, of factors and atoms."""
+    """Negative log-posterior of factors and atoms, per row."""
     log_likelihood = found.log_likelihood + found.counts.sum(axis=1) @ np.log(problem.bin_margins)
     moves = sum(
         float((start * np.log(np.maximum(start, LEAST_MASS) / np.maximum(now, LEAST_MASS))).sum())

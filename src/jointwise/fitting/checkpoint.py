@@ -1,9 +1,9 @@
-"""Checkpoints: how far a fit has come, in a file from which the same fit goes on after a stop.
+"""Checkpoints: the state of a fit in a file, from which the same fit goes on after a stop.
 
-A fit is a row of stages. Each notes in the checkpoint where it stands, and looks there first when it begins. The state
-of the random generator is noted along with it, so what is drawn from then on is what would have been drawn. The file is
-that of `jointwise.joint.serialization` with another beginning: nothing in it is executed, and a stop at any moment
-leaves the old file or the new one.
+A fit is a sequence of stages. Each stage writes its state to the checkpoint, and looks there first when it begins. The
+state of the random generator is kept too, so that a resumed fit draws the same numbers. The file has the format of
+`jointwise.joint.serialization` with another first line: nothing in it is executed, and a stop at any moment leaves the
+old file or the new one.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from jointwise.solvers.accelerated import EMState
 
 # Seconds between two writes while a stage runs. A write takes milliseconds.
 INTERVAL = 5.0
-# The version rises with the layout below, and with any change of a fit that would make it go on differently.
+# The version rises with any change of the layout below, or of a fit that would make it go on differently.
 FORM = Form("checkpoint", b"JW-RESUME\n", 1)
 ADVICE = "Delete the file, or give `checkpoint` another path."
-# Rows that tell a table from others with the same counts of bins.
-TELLING_ROWS = 4096
-# Rounding that is forgiven where numbers should sum to one.
+# Rows whose codes identify a table, besides the counts of its bins.
+SAMPLED_ROWS = 4096
+# Largest rounding error of numbers that should sum to one.
 SUM_TOLERANCE = 1e-6
-# Options on which a fit from rows depends, once its rows are coded.
-MARKING = (
+# Options that identify a fit from coded rows: its result depends on them.
+IDENTIFYING = (
     "n_components", "beta", "n_models", "dictionaries", "learn_dictionary", "n_init", "max_iter", "tol", "device",
     "random_state",
 )  # fmt: skip
@@ -51,20 +51,20 @@ T = TypeVar("T")
 
 
 class Checkpoint:
-    """Where a fit stands, kept in a file.
+    """The state of a fit, kept in a file.
 
     Parameters
     ----------
     path : Path, optional
-        The file; if it exists, the fit goes on from there. Without one nothing is kept.
+        The file; if it exists, the fit goes on from there. Without a path nothing is kept.
     fit : mapping
-        What tells the fit from others: plain values under "parameters" and "table"; see `table_marks`.
+        Identifies the fit: plain values under "parameters" and "table"; see `open_checkpoint`.
     rng : numpy.random.Generator
-        The fit's own generator; it is put where it was.
+        The fit's own generator; its state is restored from the file.
 
     Examples
     --------
-    A fit that is stopped after its first stage, and goes on:
+    A fit stops after its first stage, and goes on:
 
     >>> import tempfile
     >>> fit = {"parameters": {"n_components": 2}, "table": {"columns": "a, b"}}
@@ -98,40 +98,42 @@ class Checkpoint:
                     "it, delete it, or give `checkpoint` another path."
                 )
         else:
-            self._note_draws()
+            self._keep_generator()
             self.flush()
 
     def find(self, stage: str, build: Callable[[Any], T]) -> T | None:
-        """What is kept of a stage, made from it by ``build``; None where there is nothing."""
+        """Return the state of a stage, converted by ``build``; None if there is none."""
         if self._path is None or stage not in self._content["stages"]:
             return None
         try:
             return build(self._content["stages"][stage])
         except MALFORMED as error:
-            raise _invalid(self._path, error) from error
+            raise FileFormatError(
+                f"{self._path} is not a valid jointwise {FORM.name}: {cause(error)}. {ADVICE}"
+            ) from error
 
     def keep(self, stage: str, content: Mapping[str, Any], *, draws_again: bool = False) -> None:
-        """Note where a stage stands, and write it to the file if the last time is long ago.
+        """Keep the state of a stage, and write the file if the last write was long ago.
 
         Parameters
         ----------
         stage : str
         content : mapping
-            A tree of dicts, lists, plain values and float arrays, which nobody will change.
+            A tree of dicts, lists, plain values and float arrays, which must not change afterwards.
         draws_again : bool
-            Whether the stage, when it goes on, begins by drawing again what it has drawn.
+            Whether the stage repeats its random draws when it goes on. The state of the generator is then not updated.
         """
         if self._path is None:
             return
         self._content["stages"][stage] = content
         if not draws_again:
-            self._note_draws()
+            self._keep_generator()
         self._pending = True
         if time.monotonic() - self._written >= INTERVAL:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is noted and not yet written."""
+        """Write the file, if anything has changed since the last write."""
         if self._path is None or not self._pending:
             return
         try:
@@ -144,16 +146,16 @@ class Checkpoint:
         self._written, self._pending = time.monotonic(), False
 
     def remove(self) -> None:
-        """Remove the file, at the end of the fit."""
+        """Delete the file, at the end of the fit."""
         if self._path is not None:
             target(self._path).unlink(missing_ok=True)
 
-    def _note_draws(self) -> None:
+    def _keep_generator(self) -> None:
         self._content["rng"] = self._rng.bit_generator.state
         self._pending = True
 
     def _restored(self, content: dict[str, Any], fit: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Put the generator where it was; return the content of a file and how its fit differs from this one."""
+        """Restore the generator; return the content of a file and how its fit differs from this one."""
         if set(content) != {"fit", "stages", "rng"} or not isinstance(content["stages"], dict):
             raise FileFormatError("it must hold a fit, its stages and the generator")
         differences = _differences(content["fit"], fit)
@@ -162,7 +164,7 @@ class Checkpoint:
 
 
 class ModelRecord:
-    """Where one model of a fit stands: the state of EM, then what is learned of its atoms.
+    """The state of one model of a fit: that of EM, then that of the atoms being learned.
 
     Parameters
     ----------
@@ -180,11 +182,11 @@ class ModelRecord:
         self._content: dict[str, Any] = checkpoint.find(stage, dict) or {}
 
     def of_part(self, n_rows: int) -> ModelRecord:
-        """Return the record of the same model on a part of so many rows, which is drawn again when it goes on."""
+        """Return the record of the same model on a part of ``n_rows`` rows, which is drawn again on resuming."""
         return ModelRecord(self._checkpoint, f"{self._stage} on {n_rows} rows", draws_again=True)
 
     def begun(self, problem: RowsProblem, n_components: int) -> Factors | None:
-        """Where the model began; None if that was not noted."""
+        """Return the start of the model; None if it has not begun."""
         if "start" not in self._content:
             return None
         return self._checkpoint.find(
@@ -193,12 +195,12 @@ class ModelRecord:
         )
 
     def begin(self, start: Factors) -> None:
-        """Note where the model begins, and all that has been drawn by then."""
+        """Keep the start of the model, and the state of the generator."""
         self._content = {"start": start.point}
         self._checkpoint.keep(self._stage, self._content)
 
     def reached(self, problem: RowsProblem, n_components: int) -> Reached[EMState] | None:
-        """Where EM was; None if it has not begun."""
+        """Return the last state of EM; None if it has not begun."""
         if set(self._content) == {"start"}:
             return None
         return self._checkpoint.find(
@@ -206,22 +208,22 @@ class ModelRecord:
         )
 
     def learned(self, start: Learned, axes: Sequence[Axis]) -> Learned:
-        """What was learned of the atoms; ``start`` if that has not begun."""
+        """Return the last state of learning atoms; ``start`` if that has not begun."""
         if "learned" not in self._content:
             return start
         found = self._checkpoint.find(self._stage, lambda content: _learned_from_dict(content["learned"], start, axes))
         return found or start
 
     def on_state(self, reached: Reached[EMState]) -> None:
-        """Note where EM is."""
+        """Keep the state of EM."""
         self._keep(em=_reached_to_dict(reached))
 
     def on_round(self, learned: Learned) -> None:
-        """Note what is learned of the atoms."""
+        """Keep the state of learning atoms."""
         self._keep(learned=_learned_to_dict(learned))
 
     def flush(self) -> None:
-        """Write what is noted and not yet written."""
+        """Write the file, if anything has changed since the last write."""
         self._checkpoint.flush()
 
     def _keep(self, **content: Any) -> None:
@@ -230,7 +232,7 @@ class ModelRecord:
 
 
 def check_checkpoint(path: Any) -> Path:
-    """Return the path of a checkpoint; refuse one that cannot be written or read, before any work is done."""
+    """Return the path of a checkpoint; raise at once if it cannot be written or read."""
     try:
         place = Path(fspath(path))
     except TypeError as error:
@@ -251,15 +253,15 @@ def check_checkpoint(path: Any) -> Path:
 
 
 def open_checkpoint(rows: Rows, options: Options, rng: np.random.Generator) -> Checkpoint:
-    """Return the checkpoint of a fit; one that keeps nothing where no path is given."""
+    """Return the checkpoint of a fit; without a path, one that keeps nothing."""
     if options.checkpoint is None:
         return Checkpoint()
-    # a seed that is not given is None, and dictionaries are told by their digest
-    parameters = {name: _plain(getattr(options, name)) for name in MARKING}
-    return Checkpoint(Path(options.checkpoint), {"parameters": parameters, "table": table_marks(rows)}, rng)
+    parameters = {name: _plain(getattr(options, name)) for name in IDENTIFYING}
+    return Checkpoint(Path(options.checkpoint), {"parameters": parameters, "table": _table_identity(rows)}, rng)
 
 
 def _plain(value: Any) -> Any:
+    """Return an option as a plain value: dictionaries by their digest, a generator as None."""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, Integral):
@@ -271,9 +273,9 @@ def _plain(value: Any) -> Any:
     return None
 
 
-def table_marks(rows: Rows) -> dict[str, Any]:
-    """What tells a table from others: its columns, their bins, how many rows, and what is in them."""
-    some = rows.take(np.unique(np.linspace(0, len(rows) - 1, min(len(rows), TELLING_ROWS)).astype(np.int64)))
+def _table_identity(rows: Rows) -> dict[str, Any]:
+    """Return what identifies a table: its columns, their bins, the number of rows and their cells."""
+    some = rows.take(np.unique(np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED_ROWS)).astype(np.int64)))
     weights = np.ones(len(some)) if some.weights is None else some.weights
     return {
         "columns": digest({"variables": [variable.to_dict() for variable in rows.schema]}),
@@ -286,16 +288,16 @@ def table_marks(rows: Rows) -> dict[str, Any]:
 
 
 def _differences(before: Any, now: Mapping[str, Any]) -> list[str]:
-    """Sentences on what differs between two fits, parameters first."""
+    """Return the differences between two fits in words, parameters first."""
     old, new = before["parameters"], now["parameters"]
     found = [_difference(key, old[key], new[key]) for key in new if old[key] != new[key]]
-    told = {
+    sentences = {
         "columns": "the table has other columns, or columns of other kinds, categories or ranges",
         "bins": "its columns have other bins",
-        "rows": "it has another number of different rows",
+        "rows": "it has another number of distinct rows",
         "cells": "its rows hold other values",
     }
-    other = [told[key] for key in now["table"] if before["table"][key] != now["table"][key]]
+    other = [sentences[key] for key in now["table"] if before["table"][key] != now["table"][key]]
     return found + other[:1]  # the others follow from the first
 
 
@@ -334,26 +336,26 @@ def _learned_to_dict(learned: Learned) -> dict[str, Any]:
 def _learned_from_dict(data: Mapping[str, Any], start: Learned, axes: Sequence[Axis]) -> Learned:
     atoms = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
     if [d.n_atoms for d in atoms] != [d.n_atoms for d in start.dictionaries]:
-        raise FileFormatError("its learned dictionaries must have as many atoms as those they are learned from")
+        raise FileFormatError("its learned dictionaries must have as many atoms as the ones they started from")
     problem = with_atoms(start.problem, atoms, axes)
     point = _checked_point(data["point"], problem.slices, start.factors.n_components)
     return Learned(atoms, problem, Factors.at(point, problem.slices), _history(data["history"]))
 
 
 def _checked_point(point: Any, slices: Sequence[slice], n_components: int) -> FloatArray:
-    """Weights in the first row, then all B_n stacked: each a simplex."""
+    """Return a point if its first row, the weights, and the columns of each stacked B_n are on the simplex."""
     shape = 1 + slices[-1].stop, n_components
     if not isinstance(point, np.ndarray) or point.shape != shape:
-        raise FileFormatError(f"a point of it must have the shape {shape}, not {short(np.shape(point))}")
+        raise FileFormatError(f"a point must have the shape {shape}, not {short(np.shape(point))}")
     sums = [point[0].sum(), *np.add.reduceat(point[1:], [rows.start for rows in slices], axis=0).ravel()]
     if not (np.all(point >= 0) and np.allclose(sums, 1.0, rtol=0, atol=SUM_TOLERANCE)):
-        raise FileFormatError("a point of it must hold weights and coefficients that sum to one")
+        raise FileFormatError("a point must hold weights and coefficients that sum to one")
     return point
 
 
 def _history(history: Any) -> tuple[float, ...]:
     if not isinstance(history, np.ndarray) or history.ndim != 1:
-        raise FileFormatError("a history of it must be a list of numbers")
+        raise FileFormatError("a history must be an array of numbers")
     return tuple(history.tolist())
 
 
@@ -364,7 +366,3 @@ def _read(path: Path, build: Callable[[dict[str, Any]], T]) -> T:
         raise FileFormatError(f"{error} {ADVICE}") from error
     except OSError as error:
         raise StorageError(f"The checkpoint {path} could not be read: {error}. {ADVICE}") from error
-
-
-def _invalid(path: Path, error: Exception) -> FileFormatError:
-    return FileFormatError(f"{path} is not a valid jointwise {FORM.name}: {cause(error)}. {ADVICE}")

@@ -1,51 +1,48 @@
-"""Cells: the values of one column in a few sets that can be asked for, such as ``age in 30..40`` or ``gain=0``.
+"""Cells: a partition of the values of a column into sets such as ``age in 30..40`` or ``gain=0``.
 
-A check compares a model with rows on such sets. Values that many rows share stand alone, the others fall into
-intervals that are finer in the tails, and every edge between two cells also makes the two sides of the column.
+A check compares a model with rows on such sets. A value that many rows share is a cell of its own. The other values
+fall into intervals, which are finer in the tails. Every edge between two cells also splits the column into two sides.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from jointwise._typing import AnyArray, BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, midpoints
-from jointwise.tables.dtypes import is_temporal
-from jointwise.tables.variables import OUTSIDE, Kind, Variable
+from jointwise.joint.questions import interval_text, number_text, quoted, value_text
+from jointwise.tables.variables import OUTSIDE, Kind, Variable, as_text
 
-# A value or bin with this share of the rows has a cell of its own.
+# A value or bin with at least this share of the rows is a cell of its own.
 HEAVY = 0.04
-# Rows that a cell should hold: fewer settle nothing, not even together with others.
+# Fewest rows of a cell: fewer are too few to compare.
 CELL_ROWS = 20
-# Shares of the remaining rows at which they are cut: closer in the tails, where a smooth model errs.
+# Quantiles at which the remaining rows are cut: closer in the tails, where a smooth model errs.
 LEVELS = np.array([0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97, 0.99])
 # Bins of a column of numbers before they are grouped, and the most categories with a cell each.
 FINE_BINS, MOST_CATEGORIES = 128, 16
-# A number repeats more than rounding explains if so many times as often as its neighbours, with this share of the rows.
-SPIKE_RATIO, SPIKE_SHARE, NEIGHBOURS = 20, 0.02, 4
-# Merged categories that are named one by one, and characters of a name or value.
-NAMED, NAME_LENGTH = 4, 60
-
-_SIGNS = re.compile(r"""["'=<>!|,(){}]|\.\.|(?:^|\s)in(?:\s|$)|^\s|\s$|^$""")
+# A number is a spike, not rounding, if it is this many times as frequent as the median of this many neighbours on each
+# side, and has at least this share of the rows.
+SPIKE_RATIO, NEIGHBOURS, SPIKE_SHARE = 20, 4, 0.02
+# Most merged categories that a question names one by one.
+NAMED = 4
 
 
 @dataclass(frozen=True)
 class Subset:
-    """Some cells of a column.
+    """A set of cells of a column.
 
     Parameters
     ----------
     text : str
-        What a question calls it.
+        The set as a question writes it.
     kind : str
-        "value" for a single number, "category", "interval", "side", or "new" for categories that the model does not
-        know.
+        "value" (a single number), "category", "interval", "side", or "new" (categories unknown to the model).
     cells : tuple of int
+        Positions of the cells.
     """
 
     text: str
@@ -55,7 +52,7 @@ class Subset:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The values of a column in K cells.
+    """The K cells of a column.
 
     Parameters
     ----------
@@ -63,11 +60,11 @@ class Cells:
     masses : array of shape (K, F)
         Probability of each cell under each component.
     codes : array of shape (n,)
-        Cell of each row; K where it has a gap.
+        Cell of each row; K for a gap.
     asked : tuple of Subset
-        Cells and sides whose probability is compared.
+        Cells and sides whose probabilities are compared.
     given : tuple of Subset
-        Cells and sides that are conditions.
+        Cells and sides that serve as conditions.
     """
 
     name: str
@@ -82,7 +79,7 @@ class Cells:
         return len(self.masses)
 
     def members(self, subsets: Iterable[Subset]) -> FloatArray:
-        """Return a row per subset with ones at its cells; shape (S, K)."""
+        """Return an indicator row for each subset, with ones at its cells; shape (S, K)."""
         subsets = list(subsets)
         out = np.zeros((len(subsets), self.n_cells))
         for row, subset in zip(out, subsets, strict=True):
@@ -99,44 +96,40 @@ def cells_of_bins(
     ----------
     variable : Variable
     axis : Axis
-        Of a categorical variable, one bin for each of its categories.
+        For a categorical variable, one bin per category, after a bin for new ones if there is one.
     masses : array of shape (n_bins, F)
         Probability of each bin under each component.
     codes : array of shape (n,)
-        Bin of each row, `n_bins` where it has a gap.
+        Bin of each row; `n_bins` for a gap.
     weights : array of shape (n,), optional
+        How often each row counts.
     """
     counts = np.bincount(codes, weights, minlength=axis.n_bins + 1)[: axis.n_bins].astype(np.float64)
     if isinstance(axis, DiscreteAxis):
         groups, subsets, sides = _categories(variable, counts, masses.mean(axis=1))
     else:
-        assert isinstance(axis, BinnedAxis)  # the two kinds of axis there are
+        assert isinstance(axis, BinnedAxis)  # there are only two kinds of axis
         groups, subsets, sides = _intervals(variable, axis, counts)
     n_cells = int(groups.max()) + 1
     grouped = np.zeros((n_cells, masses.shape[1]))
     np.add.at(grouped, groups, masses)
     shares = np.bincount(groups, counts, n_cells) / max(counts.sum(), 1.0)
-    # of the two sides of an edge the smaller is asked for: the other errs by as much
+    # only the smaller side of each edge is compared: the other has the same error
     smaller = [min(pair, key=lambda side: float(shares[list(side.cells)].sum())) for pair in sides]
     both = [side for pair in sides for side in pair]
     known = [subset for subset in subsets if subset.kind != "new"]
-    cell_codes = np.append(groups, n_cells)[codes]
-    return Cells(
-        variable.name,
-        grouped,
-        cell_codes,
-        tuple(_distinct([*subsets, *smaller])),
-        tuple(_distinct([*known, *both])),
-    )
+    asked, given = _distinct([*subsets, *smaller]), _distinct([*known, *both])
+    return Cells(variable.name, grouped, np.append(groups, n_cells)[codes], asked, given)
 
 
 def axis_of_values(variable: Variable, values: FloatArray) -> Axis:
-    """Return fine bins for the values of a column, NaN for gaps; edges are short numbers.
+    """Return fine bins for the values of a column; their edges have few digits.
 
     Parameters
     ----------
     variable : Variable
     values : array of shape (n,)
+        Encoded, with NaN for gaps.
     """
     if variable.categories is not None:
         return DiscreteAxis(np.arange(OUTSIDE, len(variable.categories)))
@@ -149,7 +142,7 @@ def axis_of_values(variable: Variable, values: FloatArray) -> Axis:
     gaps = BinnedAxis.quantiles(found, counts, FINE_BINS).edges if len(found) else np.empty(0)
     heavy = found[counts >= HEAVY * values.size]
     if variable.kind is Kind.INTEGER:
-        # whole numbers: each heavy one between two edges of its own, so that it is asked for as it is
+        # each heavy integer lies between two edges of its own, so that it is compared on its own
         singles = found if len(found) <= MOST_CATEGORIES else heavy
         return BinnedAxis(np.unique(np.concatenate([np.floor(gaps) + 0.5, singles - 0.5, singles + 0.5])))
     around = midpoints(found, found)[_beside(found, heavy)] if len(found) > 1 else np.empty(0)
@@ -159,7 +152,7 @@ def axis_of_values(variable: Variable, values: FloatArray) -> Axis:
 
 
 def _spikes(variable: Variable, values: FloatArray, counts: IntArray) -> FloatArray:
-    """Values of a number with a probability of their own: those known, and those that rounding does not explain."""
+    """Return the spikes of a column: those of the variable, and values too frequent to come from rounding."""
     found = [value for value in variable.spikes if value in values]
     for i in np.flatnonzero(counts >= max(SPIKE_SHARE * counts.sum(), CELL_ROWS)):
         near = np.concatenate([counts[max(i - NEIGHBOURS, 0) : i], counts[i + 1 : i + 1 + NEIGHBOURS]])
@@ -169,14 +162,14 @@ def _spikes(variable: Variable, values: FloatArray, counts: IntArray) -> FloatAr
 
 
 def _beside(values: FloatArray, heavy: FloatArray) -> IntArray:
-    """Positions of the gaps on both sides of some of the values."""
+    """Return the positions of the midpoints next to the heavy values, on both sides."""
     at = np.searchsorted(values, heavy)
     beside = np.unique(np.concatenate([at - 1, at]))
     return np.asarray(beside[(beside >= 0) & (beside < len(values) - 1)])
 
 
 def _short(edge: float, below: float, above: float) -> float:
-    """Return the number of fewest digits near an edge that keeps the two values next to it apart.
+    """Round an edge to the fewest digits that still separate the two values next to it.
 
     >>> _short(57.0, 0.0, 114.0), _short(0.15000000000000002, 0.1, 0.2)
     (60.0, 0.15)
@@ -190,15 +183,19 @@ def _short(edge: float, below: float, above: float) -> float:
 
 # ---- categories ----------------------------------------------------------------------------------------------
 
+# The cell of each bin, each cell as a set, and the two sides of each edge.
 _Grouped = tuple[IntArray, list[Subset], list[tuple[Subset, Subset]]]
 
 
 def _categories(variable: Variable, counts: FloatArray, model: FloatArray) -> _Grouped:
-    """Give each category a cell; of many, the largest, and one for all others. The first bin may be of new ones."""
-    assert variable.categories is not None  # the caller asked
+    """Give each category a cell. If there are many, only the largest get one and the others share a cell.
+
+    The first bin may hold new categories.
+    """
+    assert variable.categories is not None  # the caller has checked
     offset = len(counts) - len(variable.categories)
-    names = [*["(new)"] * offset, *(_text(_plain_category(c)) for c in variable.categories)]
-    name = _text(variable.name)
+    names = [*["(new)"] * offset, *(quoted(as_text(c)) for c in variable.categories)]
+    name = quoted(variable.name)
     groups = np.arange(len(counts))
     if len(counts) > MOST_CATEGORIES:
         size = counts / max(counts.sum(), 1.0) + model / max(model.sum(), 1e-300)
@@ -226,15 +223,11 @@ def _categories(variable: Variable, counts: FloatArray, model: FloatArray) -> _G
     return groups, subsets, sides
 
 
-def _plain_category(category: Any) -> str:
-    return str(category).lower() if isinstance(category, bool) else str(category)
-
-
 # ---- numbers -------------------------------------------------------------------------------------------------
 
 
 def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Grouped:
-    """Group the intervals of an axis; large spikes have cells of their own, small ones stay in their interval."""
+    """Group the intervals of an axis into cells. A large spike is a cell; a small one joins its interval."""
     total = counts.sum()
     intervals, at_spikes = counts[: axis.n_intervals], counts[axis.n_intervals :]
     alone = (at_spikes >= HEAVY * total) & (at_spikes >= CELL_ROWS)
@@ -255,7 +248,7 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
     for g in range(n_groups):
         text = interval_text(variable, low[g], high[g])
         kind = "interval" if " in " in text or "<" in text or ">" in text else "value"
-        left_out = [_number(variable, s) for s in spikes if low[g] < s <= high[g]]
+        left_out = [number_text(variable, s) for s in spikes if low[g] < s <= high[g]]
         subsets.append(Subset(f"{text} without {', '.join(left_out)}" if left_out else text, kind, (g,)))
     subsets += [Subset(value_text(variable, s), "value", (n_groups + k,)) for k, s in enumerate(spikes)]
     sides = []
@@ -270,7 +263,7 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
 
 
 def _starts(counts: FloatArray, total: float) -> BoolArray:
-    """Which bins begin a group: heavy ones stand alone, others are cut at `LEVELS` of what they hold."""
+    """Return which bins begin a group. Heavy bins stand alone; the others are cut at the quantiles `LEVELS`."""
     heavy = (counts >= HEAVY * total) & (counts > 0)
     light = np.where(heavy, 0.0, counts)
     middle = (np.cumsum(light) - light / 2) / max(float(light.sum()), 1e-300)
@@ -284,61 +277,6 @@ def _starts(counts: FloatArray, total: float) -> BoolArray:
     return first
 
 
-def interval_text(variable: Variable, low: float, high: float) -> str:
-    """Return what a question calls the values above ``low``, up to ``high``.
-
-    >>> age = Variable("age", "integer", dtype="int64")
-    >>> interval_text(age, 29.5, 40.5), interval_text(age, 39.5, 40.5), interval_text(age, -np.inf, 17.5)
-    ('age in 30..40', 'age=40', 'age <= 17')
-    """
-    name = _text(variable.name)
-    whole = variable.kind is Kind.INTEGER or variable.dtype == "date"
-    first, last = (np.floor(low) + 1, np.floor(high)) if whole else (low, high)
-    if np.isneginf(low) and np.isposinf(high):
-        return f"{name} in .."
-    if np.isneginf(low):
-        return f"{name} <= {_number(variable, last)}"
-    if np.isposinf(high):
-        return f"{name} {'>=' if whole else '>'} {_number(variable, first)}"
-    if first == last:
-        return f"{name}={_number(variable, first)}"
-    return f"{name} in {_number(variable, first)}..{_number(variable, last)}"
-
-
-def value_text(variable: Variable, value: float) -> str:
-    """Return what a question calls a single number."""
-    return f"{_text(variable.name)}={_number(variable, value)}"
-
-
-def beyond_text(variable: Variable, end: float, *, above: bool) -> str:
-    """Return what a question calls the values beyond the largest or smallest of the rows."""
-    return f"{_text(variable.name)} {'>' if above else '<'} {_number(variable, end)}"
-
-
-def _number(variable: Variable, number: float) -> str:
-    if is_temporal(variable.dtype):
-        moment = variable.decode_value(number)
-        return str(number) if moment is None else str(moment.isoformat())
-    return f"{number + 0.0:.10g}"  # zero has no sign
-
-
-def _text(name: str) -> str:
-    """Return a name or value as a question writes it: in quotes where it has signs.
-
-    >>> _text("hours per week"), _text("a=b")
-    ('hours per week', "'a=b'")
-    """
-    name = shortened(name)
-    if not _SIGNS.search(name):
-        return name
-    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def shortened(name: str) -> str:
-    """Return a name, cut short if it is very long."""
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 3]}..."
-
-
-def _distinct(subsets: list[Subset]) -> list[Subset]:
-    """Subsets without those that hold the same cells as an earlier one."""
-    return list({subset.cells: subset for subset in reversed(subsets)}.values())[::-1]
+def _distinct(subsets: list[Subset]) -> tuple[Subset, ...]:
+    """Drop subsets that hold the same cells as an earlier one."""
+    return tuple({subset.cells: subset for subset in reversed(subsets)}.values())[::-1]

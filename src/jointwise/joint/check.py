@@ -1,29 +1,34 @@
-"""The check of a density: rows as values, or as bins, turned into cells and compared with it.
+"""The check of a density: a comparison with rows, which come as values or as bins.
 
 Every column is cut into a few sets: values that repeat, intervals, the two sides of each edge. For each set of a
-column, and given each set of another one, the model's probability is compared with the share of the rows, and the
-model's mean with theirs; see :mod:`jointwise.joint.comparison` for what noise explains.
+column, alone and given each set of another column, the model's probability is compared with the share of the rows.
+The model's means are compared with those of the rows. See :mod:`jointwise.joint.comparison` for what noise explains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray
 from jointwise.axes import Axis
-from jointwise.joint.cells import Cells, axis_of_values, beyond_text, cells_of_bins, value_text
-from jointwise.joint.comparison import MOST_PARTNERS, Aside, Comparison, Values
-from jointwise.joint.findings import Check
+from jointwise.joint.cells import Cells, axis_of_values, cells_of_bins
+from jointwise.joint.check_columns import column_findings
+from jointwise.joint.check_pairs import MOST_PARTNERS, PairChecks
+from jointwise.joint.comparison import LEAST_ERROR, Aside, Comparison, Numbers
+from jointwise.joint.findings import Check, Finding
 from jointwise.joint.product import ProductMixture
+from jointwise.joint.questions import beyond_text, value_text
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
-# Rows that are compared at most: with more, noise is far below what matters.
+# Most rows that are compared: with more, noise is far below any error that matters.
 MOST_ROWS = 20_000
-# Pairs of cells that are counted at most: it bounds the time for wide tables, by fewer rows.
+# Most pairs of cells that are counted. Wide tables are checked on fewer rows, to bound the time.
 MOST_COUNTED = 100_000_000
+# Most findings that a check keeps.
+KEPT = 50
 
 
 def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.random.Generator) -> Check:
@@ -34,14 +39,15 @@ def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.r
     schema : Schema of N variables
     mixture : ProductMixture
     X : array of shape (n, N)
-        NaN for gaps, -1 for categories that the schema does not know. Of many rows, a sample is compared.
+        NaN for gaps, -1 for categories unknown to the schema. If there are many rows, a sample is compared.
     rng : numpy.random.Generator
     """
-    X = X[np.sort(rng.choice(len(X), MOST_ROWS, replace=False))] if len(X) > MOST_ROWS else X
-    X = _fewer(np.where(np.isfinite(X), X, np.nan), rng)
+    n_pairs = max(len(schema) * min(len(schema), MOST_PARTNERS), 1)
+    X = _sample(_sample(X, MOST_ROWS, rng), max(MOST_COUNTED // n_pairs, 2_000), rng)
+    X = np.where(np.isfinite(X), X, np.nan)
     cells: list[Cells] = []
     asides: list[Aside] = []
-    values: list[Values] = []
+    numbers: list[Numbers] = []
     for n, variable in enumerate(schema):
         axis = axis_of_values(variable, X[:, n])
         masses = mixture.dictionaries[n].masses(axis) @ mixture.coefficients[n]
@@ -50,8 +56,8 @@ def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.r
         if variable.categories is None and len(present):
             ends = float(present.min()), float(present.max())
             asides += beyond_range(variable, n, mixture, ends, float(len(present)))
-            values += _values(variable, n, mixture, X[:, n])
-    return Comparison(tuple(cells), mixture.weights, asides=tuple(asides), values=tuple(values)).check(rng)
+            numbers += _numbers(variable, n, mixture, X[:, n])
+    return _check(Comparison(tuple(cells), mixture.weights, asides=tuple(asides), numbers=tuple(numbers)), rng)
 
 
 def check_bins(
@@ -65,7 +71,7 @@ def check_bins(
     repeats: float = 1.0,
     asides: Sequence[Aside] = (),
 ) -> Check:
-    """Compare a mixture with rows of which only the bins are known.
+    """Compare a mixture with rows whose values are known by their bins only.
 
     Parameters
     ----------
@@ -73,28 +79,55 @@ def check_bins(
     mixture : ProductMixture
     axes : sequence of N axes
     codes : array of shape (n, N)
-        As `encode_rows` makes them.
+        Bin of each cell; `n_bins` for a gap.
     weights : array of shape (n,), optional
         How often each row counts.
     rng : numpy.random.Generator
     repeats : float
-        Rows that count as one; see `Comparison`.
+        See `Comparison`.
     asides : sequence of Aside
-        What is asked of the range and of single values, which bins do not tell.
+        Ranges and single values to compare too, which bins do not show.
     """
     cells = tuple(
         cells_of_bins(v, axis, mixture.dictionaries[n].masses(axis) @ mixture.coefficients[n], codes[:, n], weights)
         for n, (v, axis) in enumerate(zip(schema, axes, strict=True))
     )
-    return Comparison(cells, mixture.weights, weights, repeats, tuple(asides)).check(rng)
+    return _check(Comparison(cells, mixture.weights, weights, repeats, tuple(asides)), rng)
+
+
+def _check(comparison: Comparison, rng: np.random.Generator) -> Check:
+    """Compare all columns and pairs of columns; of a very wide table, some pairs."""
+    singles = list(_worst_of_each(column_findings(comparison)))
+    pairs = PairChecks(comparison, rng)
+    found = [*singles, *_worst_of_each(pairs.findings())]
+    found.sort(key=lambda f: -f.severity)
+    weights = comparison.weights
+    n_rows = len(comparison.cells[0].codes) if weights is None else weights.sum() / comparison.repeats
+    return Check(tuple(found[:KEPT]), round(n_rows), len(comparison.cells), pairs.n_pairs)
+
+
+def _worst_of_each(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield the worst finding of each column and each unordered pair of columns; "range" and "new" count apart."""
+    worst: dict[tuple[str, frozenset[str]], Finding] = {}
+    for finding in findings:
+        if finding.error > LEAST_ERROR:
+            key = finding.kind if finding.kind in {"range", "new"} else "", frozenset(finding.columns)
+            if key not in worst or _weight(finding) > _weight(worst[key]):
+                worst[key] = finding
+    yield from worst.values()
+
+
+def _weight(finding: Finding) -> float:
+    """Error for the choice of the worst: a wrong single value says more than the interval around it."""
+    return finding.error * (1.2 if finding.kind == "value" else 1.0)
 
 
 def beyond_range(
     variable: Variable, n: int, mixture: ProductMixture, ends: tuple[float, float], n_rows: float
 ) -> tuple[Aside, Aside]:
-    """Return what lies beyond the smallest and the largest of so many values of variable ``n``.
+    """Return the sets below the smallest and above the largest of ``n_rows`` values of variable ``n``.
 
-    Of numbers both are taken a little further out, to short ones.
+    The ends of a continuous variable are moved a little outward, to numbers with few digits.
     """
     low, high = _outward(*ends) if variable.kind is Kind.CONTINUOUS and not is_temporal(variable.dtype) else ends
     masses = mixture.dictionaries[n].mass([-np.inf, high], [np.nextafter(low, -np.inf), np.inf])
@@ -108,13 +141,13 @@ def beyond_range(
 def single_value(
     variable: Variable, n: int, mixture: ProductMixture, value: float, share: float, n_rows: float
 ) -> Aside:
-    """Return a value of variable ``n`` that a share of so many rows have."""
+    """Return the set of one value of variable ``n``, which a share of ``n_rows`` rows have."""
     masses = mixture.dictionaries[n].point_mass(np.array([value]))[0] @ mixture.coefficients[n]
     return Aside(variable.name, value_text(variable, value), "value", masses, share, n_rows)
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:
-    """Return ends of a range a hundredth of it further out at most, with few digits.
+    """Return the ends of a range, moved outward by at most a hundredth of it to numbers with few digits.
 
     >>> _outward(0.000372, 19.9381)
     (0.0, 20.0)
@@ -127,15 +160,13 @@ def _outward(low: float, high: float) -> tuple[float, float]:
     return min(float(below), low), max(float(above), high)
 
 
-def _fewer(X: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return fewer rows where the columns are so many that counting pairs would take long."""
-    partners = min(X.shape[1], MOST_PARTNERS)
-    most = max(MOST_COUNTED // max(X.shape[1] * partners, 1), 2_000)
+def _sample(X: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
+    """Return at most ``most`` of the rows, in order."""
     return X if len(X) <= most else X[np.sort(rng.choice(len(X), most, replace=False))]
 
 
-def _values(variable: Variable, n: int, mixture: ProductMixture, column: FloatArray) -> list[Values]:
-    """Return the numbers of a column in units of their spread, if both they and the model have a mean and a spread."""
+def _numbers(variable: Variable, n: int, mixture: ProductMixture, column: FloatArray) -> list[Numbers]:
+    """Return the numbers of a column, if both they and the model have a mean and a variance."""
     if is_temporal(variable.dtype):
         return []
     with np.errstate(over="ignore", invalid="ignore"):  # huge numbers and heavy tails: no mean to compare
@@ -144,4 +175,4 @@ def _values(variable: Variable, n: int, mixture: ProductMixture, column: FloatAr
         mean, var = dictionary.mean()[used], dictionary.var()[used]
         means, squares = mean @ coefficients[used], (var + mean**2) @ coefficients[used]
         usable = np.isfinite([means, squares, np.full_like(means, np.nanstd(column))]).all()
-    return [Values(n, column, means, squares)] if usable else []
+    return [Numbers(n, column, means, squares)] if usable else []

@@ -1,7 +1,8 @@
-"""ClassModel: all that it takes to tell the class of a row, in one value and in one file.
+"""ClassModel: a complete model of the class of a row, in one object and one file.
 
-The joint density tells the class of a row by Bayes' rule. Where columns of numbers are correlated, a second density, of
-those columns as each class sees them, may tell it better; the probabilities are then the mean of both, by a share.
+A joint density of features and class gives the class of a row by Bayes' rule. If columns of numbers are correlated, a
+second density, of those columns standardised within each class, may do better. The probabilities are then a weighted
+mean of both.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from jointwise.tables.variables import Kind, Schema, Variable
 def standardised_probabilities(
     standardisation: ClassStandardisation, mixture: ProductMixture, rows: FloatArray
 ) -> FloatArray:
-    r"""P(class | row) by a density g of features as their class sees them, and of the class; shape (n, K).
+    r"""P(class | row) from a density g of the class and of features standardised within it; shape (n, K).
 
     .. math:: P(y \mid x) \propto g(W_y^\top (x - \mu_y), y)\, |\det W_y|
 
-    A row with a gap in a mixed column, or of no density anywhere, is NaN.
+    The result is NaN for a row with a gap in a mixed column, or with density zero in every class.
 
     Parameters
     ----------
     standardisation : ClassStandardisation
     mixture : ProductMixture
-        g: of the mixed columns, then of the others, then of the class.
+        The density g of the mixed columns, the other features and the class, in this order.
     rows : array of shape (n, N)
         Encoded features.
     """
@@ -50,28 +51,28 @@ def standardised_probabilities(
         seen = np.column_stack([standardisation.apply(rows, classes), classes])
         logs[:, c] = np.where(np.isnan(seen[:, 0]), np.nan, mixture.logpdf(seen) + log_jacobian)
     found = np.full(logs.shape, np.nan)
-    told = np.isfinite(logs.max(axis=1))
-    found[told] = softmax(logs[told], axis=1)
+    known = np.isfinite(logs.max(axis=1))
+    found[known] = softmax(logs[known], axis=1)
     return found
 
 
 def pooled(first: FloatArray, second: FloatArray, share: float) -> FloatArray:
-    """Mean of two opinions, shapes (n, K); where the second has none, the first."""
+    """Weighted mean of two arrays of probabilities; the first alone where the second is NaN; shape (n, K)."""
     return np.where(np.isnan(second), first, (1 - share) * first + share * second)
 
 
 @dataclass(frozen=True, eq=False)
 class SecondDensity:
-    """A density of columns as their class sees them, and how much it has to say.
+    """A density of columns standardised within classes, and its weight.
 
     Parameters
     ----------
     standardisation : ClassStandardisation
         The map of each class.
     density : JointDensity
-        Of the mixed columns, then of the other features, then of the class.
+        Density of the mixed columns, the other features and the class, in this order.
     share : float
-        Its part of the probabilities, from 0 to 1.
+        Weight of this density in the probabilities, from 0 to 1.
     """
 
     standardisation: ClassStandardisation
@@ -84,27 +85,25 @@ class SecondDensity:
             raise InputError(f"`share` must be a number from 0 to 1; got {shown(self.share)}.")
 
     def check(self, features: tuple[Variable, ...], n_classes: int) -> None:
-        """Refuse what is not of these features and so many classes."""
+        """Raise unless the density belongs to these features and this number of classes."""
         columns, (*seen, target) = self.standardisation.columns.tolist(), self.density.schema
         if target.categories is None or not len(target.categories) == len(self.standardisation.means) == n_classes:
             raise InputError(
-                f"The second density must end with a class of {n_classes} categories, with a map for each; it ends "
-                f"with {shown(target.name)}, {target.kind}, and has {len(self.standardisation.means)} maps."
+                f"The second density must end with a class of {n_classes} categories, with a map for each; its last "
+                f"variable is {shown(target.name)}, {target.kind}, and it has {len(self.standardisation.means)} maps."
             )
         if columns[-1] >= len(features) or any(features[n].kind is Kind.CATEGORICAL for n in columns):
-            raise InputError(
-                f"The columns that classes standardise must be numbers among {len(features)} features; got {columns}."
-            )
+            raise InputError(f"The standardised columns must be numbers among {len(features)} features; got {columns}.")
         mixed, others = seen[: len(columns)], seen[len(columns) :]
         expected = [variable for n, variable in enumerate(features) if n not in columns]
         if [variable.kind for variable in mixed] != [Kind.CONTINUOUS] * len(columns) or others != expected:
             raise InputError(
-                f"The second density must be of {len(columns)} continuous variables, then of the first one's other "
-                f"features {listed([v.name for v in expected])}; it is of {listed([v.name for v in seen])}."
+                f"The second density must have {len(columns)} continuous variables, then the other features of the "
+                f"first one, {listed([v.name for v in expected])}; it has {listed([v.name for v in seen])}."
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a tree of plain values and arrays, which a file can hold."""
+        """Return plain values and arrays, as a file holds them."""
         return {
             "standardisation": self.standardisation.to_dict(),
             "share": self.share,
@@ -121,20 +120,20 @@ class SecondDensity:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassModel:
-    r"""What tells the class of a row: a joint density of features and class, and perhaps a second one.
+    r"""A model of the class of a row: a joint density of features and class, and optionally a second one.
 
     .. math:: P(y \mid x) = (1 - s)\, P_1(y \mid x) + s\, P_2(y \mid x)
 
-    It is the ``class_model_`` of a fitted :class:`jointwise.JointClassifier`. :meth:`save` keeps it in a file, of which
-    :func:`jointwise.load` reads the joint density.
+    It is the ``class_model_`` of a fitted :class:`jointwise.JointClassifier`. :meth:`save` writes it to a file;
+    :func:`jointwise.load` reads the joint density from that file.
 
     Parameters
     ----------
     density : JointDensity
     target : str
-        The class: a categorical variable of ``density``, the last if there is a second density.
+        The class: a categorical variable of ``density``, the last one if there is a second density.
     second : SecondDensity, optional
-        Of columns standardised within classes, with its share s.
+        Density of columns standardised within classes, with its share s.
 
     Examples
     --------
@@ -169,7 +168,7 @@ class ClassModel:
 
     @property
     def features(self) -> Schema:
-        """The variables by which the class is told, in order."""
+        """The variables other than the class, in order."""
         return self.density.schema.select([name for name in self.density.names if name != self.target])
 
     @property
@@ -179,11 +178,11 @@ class ClassModel:
 
     @property
     def share(self) -> float:
-        """Share of the second density, zero without one."""
+        """Share of the second density; zero without one."""
         return 0.0 if self.second is None else self.second.share
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """P(class | row) of encoded features; shape (n, K).
+        """P(class | row) for encoded features; shape (n, K).
 
         Parameters
         ----------
@@ -199,12 +198,12 @@ class ClassModel:
         return pooled(first, second, self.second.share)
 
     def predict_proba(self, x: Any) -> FloatArray:
-        """P(class | row) of a table, columns in the order of `classes`; shape (n, K).
+        """P(class | row) for each row of a table, with columns in the order of `classes`; shape (n, K).
 
         Parameters
         ----------
         x : frame, array of shape (n, N) or mapping of names to columns
-            The features. A gap, a column that is not there and a category that was not seen are integrated out.
+            The features. Gaps, missing columns and unknown categories are integrated out.
         """
         return self.probabilities(encode(x, self.features, unseen="missing", absent="missing"))
 
@@ -214,19 +213,19 @@ class ClassModel:
         return np.asarray(decode(best[:, None], Schema((self.density.schema[self.target],)))[:, 0])
 
     def save(self, path: str | Path) -> None:
-        """Write all of it to one file; :meth:`load` reads it back, and :func:`jointwise.load` its joint density."""
+        """Write the model to one file; :meth:`load` reads it back, and :func:`jointwise.load` its joint density."""
         second = None if self.second is None else self.second.to_dict()
         content = {**self.density._to_dict(), CLASSES: {"target": self.target, "second": second}}  # noqa: SLF001
         serialization.write(Path(path), content)
 
     @classmethod
     def load(cls, path: str | Path) -> ClassModel:
-        """Read what :meth:`save` wrote, with every part checked."""
+        """Read a model written by :meth:`save`, with every part checked."""
         found = read_model(path)
         if isinstance(found, ClassModel):
             return found
         raise InputError(
-            f"{path} holds a joint density alone, with no class to tell; read it with jointwise.load, or save the "
+            f"{path} holds a joint density alone, without a class; read it with jointwise.load, or save the "
             "`class_model_` of a JointClassifier there."
         )
 
@@ -238,7 +237,7 @@ class ClassModel:
 
 
 def read_model(path: str | Path) -> ClassModel | JointDensity:
-    """Return what a model file holds: all that tells a class, or a joint density alone."""
+    """Read a model file: a class model, or a joint density alone."""
     return serialization.read(Path(path), _built)
 
 

@@ -1,4 +1,4 @@
-"""Conditioning by positions: what is left of the variables, and a word where the event is next to impossible."""
+"""Conditioning by positions, with a warning if the event is next to impossible."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.product import ProductMixture
 from jointwise.tables.variables import Kind, Schema, Variable
 
-# Events as far out as this are next to impossible: no table of use has so many rows.
+# An event is next to impossible if a smaller share of rows is as far out: no usual table has that many rows.
 RARE = 1e-8
 
 
 def conditioned(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region]) -> tuple[Schema, ProductMixture]:
-    """Variables and mixture given ``event``, with a warning where it is next to impossible.
+    """Return the variables and the mixture given ``event``; warn if it is next to impossible.
 
     Parameters
     ----------
     schema : Schema
     mixture : ProductMixture
     event : mapping of positions to regions
-        A point takes its variable out.
+        A point removes its variable.
     """
     if not event:
         return schema, mixture
@@ -57,19 +57,19 @@ def conditioned(schema: Schema, mixture: ProductMixture, event: Mapping[int, Reg
 def rarity(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region]) -> float:
     r"""Share of rows that are as far out as ``event``.
 
-    Each part of the event has a probability :math:`p_k` given the parts before it: that of its interval or set, or,
-    of a single value, that of a value at least as far out. They are joined as Fisher joins tests: of rows that are
-    ordinary in all K parts, :math:`-\sum_k \log p_k` follows a gamma law of shape K, so that many conditions are not
-    odd because they are many.
+    Each part of the event has a probability :math:`p_k` given the parts before it: that of its interval or set or, for
+    a single value, that of a value at least as far out. They are combined by Fisher's method: for rows that are
+    ordinary in all K parts, :math:`-\sum_k \log p_k` follows a gamma law of shape K. An event is thus not rare merely
+    because it has many parts.
 
     Parameters
     ----------
     schema : Schema
     mixture : ProductMixture
     event : mapping of positions to regions
-        Of positive density.
+        The event, of positive density.
     """
-    with np.errstate(divide="ignore"):  # log 0 = -inf: a component that is ruled out, or a tail beyond what is small
+    with np.errstate(divide="ignore"):  # log 0 = -inf: a component that is ruled out, or a tail that underflows
         log_weights, surprise = np.log(mixture.weights), 0.0
         for n, region in event.items():
             weights = softmax(log_weights)
@@ -79,14 +79,14 @@ def rarity(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region])
 
 
 def _part(variable: Variable, mixture: ProductMixture, n: int, region: Region, weights: FloatArray) -> float:
-    """Probability of a region, or of values at least as far out as a point."""
+    """Return the probability of a region; for a point, that of the values at least as far out."""
 
     def mass(of: Region) -> float:
         return float(mixture.region_masses(n, of) @ weights)
 
     if not isinstance(region, Point):
         return mass(region)
-    if variable.categories is not None:  # those that are no more probable, at most
+    if variable.categories is not None:  # at most this: the categories that are no more probable
         return len(variable.categories) * mass(region)
     if variable.kind is Kind.CONTINUOUS and (spike := mass(Point(region.value))) > 0:
         return spike

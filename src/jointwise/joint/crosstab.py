@@ -1,4 +1,4 @@
-"""Probabilities of a table of regions: some regions for each of a few variables, and every combination of them."""
+"""Cross tables: the probability of every combination of regions of a few variables."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def crosstab(mixture: ProductMixture, regions: Mapping[int, Sequence[Region]]) -
     """
     masses = [_masses(mixture, n, list(each)) for n, each in regions.items()]
     shape = [len(each) for each in masses]
-    # the split that makes the two factors smallest: each has a column per component
+    # split where the two factors, each with a column per component, are smallest
     half = min(range(len(shape) + 1), key=lambda k: prod(shape[:k]) + prod(shape[k:]))
     left, right = _combined(masses[:half]), _combined(masses[half:])
     return np.asarray((left * mixture.weights @ right.T).reshape(shape))
 
 
 def has_density(mixture: ProductMixture, n: int) -> bool:
-    """Whether variable ``n`` has a density, beside any point masses."""
+    """Whether variable ``n`` is continuous, apart from point masses."""
     return mixture.dictionaries[n].is_continuous
 
 
 def point_masses(mixture: ProductMixture, n: int) -> FloatArray:
-    """Sorted values of variable ``n`` that have a probability of their own."""
+    """Sorted values of variable ``n`` that have point masses."""
     return mixture.dictionaries[n].spikes
 
 
@@ -52,7 +52,7 @@ def _masses(mixture: ProductMixture, n: int, regions: list[Region]) -> FloatArra
         low, high = np.array([(r.low, r.high) for r in regions if isinstance(r, Interval)]).T
         holds = (low[:, None] <= points) & (points <= high[:, None])
         dictionary = mixture.dictionaries[n]
-        # subtracted atom by atom, so that an interval of points alone is left with zero
+        # subtracted atom by atom, so that an interval with point masses alone is left with exactly zero
         rest = dictionary.closed_mass(low, high) - holds @ dictionary.point_mass(points)
         masses[intervals] = np.maximum(rest, 0.0) @ mixture.coefficients[n]
     for i in sorted(set(range(len(regions))) - set(intervals)):

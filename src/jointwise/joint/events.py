@@ -1,6 +1,6 @@
-"""What one may ask of a variable: a point, an interval or a set of values.
+"""Regions of a variable: a point, an interval or a set of values.
 
-Users write plain Python: a value, a tuple ``(low, high)`` that is closed with ``None`` for an open end, or a set.
+Users write plain Python: a value, a closed interval ``(low, high)`` with ``None`` for an open end, or a set.
 
 >>> from jointwise.tables.variables import Variable
 >>> age = Variable("age", "integer", observed=(0, 99))
@@ -24,13 +24,13 @@ from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.tables.variables import Kind, Schema, Variable
 
-# How far from a whole number of steps, in steps, a value may be by rounding of floats.
+# Largest distance of a value from a multiple of the step, in steps, that is taken for rounding of floats.
 STEP_SLACK = 1e-6
 
 
 @dataclass(frozen=True)
 class Point:
-    """The variable equals ``value``; of a rounded variable, it is within ``half`` a step of it."""
+    """The variable equals ``value``; a rounded variable lies within ``half`` of it, half a step."""
 
     value: float
     half: float = 0.0
@@ -46,7 +46,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Values:
-    """The variable is one of ``values``; of a rounded variable, it is within ``half`` a step of one."""
+    """The variable is one of ``values``; a rounded variable lies within ``half`` of one, half a step."""
 
     values: tuple[float, ...]
     half: float = 0.0
@@ -56,7 +56,7 @@ Region: TypeAlias = Point | Interval | Values
 
 
 def parse_region(variable: Variable, given: Any) -> Region:
-    """Region of an encoded ``variable`` from what a user wrote; a region stays as it is."""
+    """Return the region of an encoded ``variable`` that a user wrote; a region is returned as it is."""
     if isinstance(given, Region):
         return given
     if isinstance(given, tuple):
@@ -66,14 +66,14 @@ def parse_region(variable: Variable, given: Any) -> Region:
             raise InputError(f"The set of values for {shown(variable.name)} is empty: name at least one value.")
         # a date and its text are two members of the set but one value
         values = sorted({_encode(variable, value) for value in given})
-        met = [value for value in values if _half(variable, value)]  # the others cannot occur
-        return Values(tuple(met or values), variable.step / 2 if met else 0.0)
+        possible = [value for value in values if _half(variable, value)]  # multiples of the step
+        return Values(tuple(possible or values), variable.step / 2 if possible else 0.0)
     value = _encode(variable, given)
     return Point(value, _half(variable, value))
 
 
 def _half(variable: Variable, value: float) -> float:
-    """Return half the step around a value of a rounded variable, zero where it is none of its values."""
+    """Return half the step of a rounded variable; zero if ``value`` is no multiple of the step."""
     off = abs(value / variable.step - round(value / variable.step)) if variable.step and isfinite(value) else 1.0
     return variable.step / 2 if off <= STEP_SLACK else 0.0
 
@@ -99,7 +99,7 @@ def _interval(variable: Variable, given: tuple[Any, ...]) -> Interval:
 
 
 def rounded(variable: Variable, interval: Interval) -> Interval:
-    """Interval of what was rounded, from one of the values of a variable with a step; it may hold no value at all.
+    """Return the interval of the numbers that are rounded into ``interval``; it may be empty.
 
     >>> price = Variable("price", "continuous", step=0.5)
     >>> rounded(price, Interval(1.0, 2.2))
@@ -108,14 +108,14 @@ def rounded(variable: Variable, interval: Interval) -> Interval:
     step = variable.step
     if not step:
         return interval
-    # a hair of slack: 0.3 / 0.1 is just below three
+    # with slack: 0.3 / 0.1 is just below three
     low = np.ceil(interval.low / step - STEP_SLACK) * step - step / 2
     high = np.floor(interval.high / step + STEP_SLACK) * step + step / 2
     return Interval(float(low), float(high))
 
 
 def rounded_up(schema: Schema, X: FloatArray) -> FloatArray:
-    """Encoded rows whose cells are the upper ends of what is rounded to at most them; shape (n, N)."""
+    """Return encoded rows with each cell replaced by the largest number that is rounded to at most it; shape (n, N)."""
     out = X.copy()
     for n, variable in enumerate(schema):
         if variable.step:
@@ -124,7 +124,7 @@ def rounded_up(schema: Schema, X: FloatArray) -> FloatArray:
 
 
 def rounded_quantiles(variable: Variable, values: FloatArray) -> FloatArray:
-    """Values that what lies at ``values`` is rounded to: those of cells (v - step/2, v + step/2]."""
+    """Round ``values`` to the steps of a variable: all in (v - step/2, v + step/2] become v."""
     if not variable.step:
         return values
     finite = np.isfinite(values)

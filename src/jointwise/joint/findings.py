@@ -1,18 +1,19 @@
-"""What a check finds: answers of a model that rows contradict, and a verdict in words."""
+"""The result of a check: answers of a model that the rows contradict, and a verdict in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from jointwise._checks import listed
-from jointwise.joint.cells import shortened
+from jointwise.joint.questions import shortened
 
-# Errors beyond noise that call for action: of a share of all rows, and of one given a condition, which concerns fewer.
-# Fits of well-known tables stay below both, unless a spike is missed or columns are nearly functions of each other.
+# Errors beyond noise that call for action: of a share of all rows, and of a share under a condition, which concerns
+# fewer rows. Fits of well-known tables stay below both, unless a spike is missed or columns are nearly functions of
+# each other.
 FAR, FAR_GIVEN = 0.05, 0.1
-# Findings that are shown as text.
+# Most findings shown as text.
 SHOWN = 10
 # What to do, by kind of finding.
 REMEDIES = {
@@ -37,22 +38,22 @@ class Finding:
     question : str
         In the language of the command, such as ``P(cut=Ideal | table in 59..60)``.
     kind : str
-        "value" of a number, "category", "interval", "range" (beyond all rows), "new" (categories the model does not
-        know), "mean", or "given" for any answer under a condition.
+        "value" (a single number), "category", "interval", "range" (beyond all rows), "new" (categories unknown to the
+        model), "mean", or "given" for any answer under a condition.
     columns : tuple of str
         Columns concerned, the one asked for first.
     model : float
-        The model's answer.
+        Answer of the model.
     rows : float
-        That of the rows.
+        Answer of the rows.
     n_rows : float
-        Number of rows it rests on, or what their weights amount to.
+        Number of rows that the answer rests on; with weights, the number of rows that they are worth.
     noise : float
         Standard error of the rows' answer if the model were right.
     error : float
-        Error that noise does not explain: at least so far is the model's answer from the truth. Under a condition, what
-        the column asked for errs on its own is taken off. That of a mean is told in the same unit, by the shift of
-        probability that a shift of a bell curve makes: 0.4 for a standard deviation.
+        Error that noise does not explain: the model's answer is at least this far from the truth. Under a condition, it
+        excludes the error that the column has without one. The error of a mean is stated as one of a probability: 0.4
+        for a standard deviation, as for a bell curve near its middle.
     """
 
     question: str
@@ -66,23 +67,23 @@ class Finding:
 
     @property
     def severity(self) -> float:
-        """Error in units of that which calls for action: above one it is far beyond noise."""
+        """Error divided by the error that calls for action; above one it is far beyond noise."""
         return self.error / (FAR_GIVEN if self.kind == "given" else FAR)
 
     @property
     def is_far(self) -> bool:
-        """Whether the error is so large that something should be done."""
+        """Whether the error is large enough to call for action."""
         return self.severity > 1
 
 
 @dataclass(frozen=True)
 class Check:
-    """What a comparison of a density with rows has found.
+    """The result of comparing a density with rows.
 
     Parameters
     ----------
     findings : tuple of Finding
-        Answers that are wrong beyond noise, the worst first; of each column and each pair of columns the worst.
+        Answers that are wrong beyond noise: the worst of each column and each pair of columns, the worst first.
     n_rows : int
         Rows compared.
     n_columns, n_pairs : int
@@ -110,18 +111,18 @@ class Check:
 
     @property
     def is_far(self) -> bool:
-        """Whether an error is so large that something should be done."""
+        """Whether any error is large enough to call for action."""
         return any(finding.is_far for finding in self.findings)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns concerned: those of errors far beyond noise where there are such, the worst first."""
+        """Columns with errors far beyond noise, or with any error if none is far; the worst first."""
         chosen = [f for f in self.findings if f.is_far] or self.findings
         return tuple(dict.fromkeys(name for finding in chosen for name in finding.columns))
 
     @property
     def verdict(self) -> str:
-        """What was found, in words: the worst answer, and what to do where it is far from the rows."""
+        """The result in words: the worst answer, and what to do if it is far from the rows."""
         what = f"{_several(self.n_columns, 'column')}, {_several(self.n_pairs, 'pair')}"
         if self.is_clean:
             return f"Nothing beyond noise in {self.n_rows:,} rows: {what}."
@@ -135,27 +136,19 @@ class Check:
         return " ".join([f"Far beyond noise in {self.n_rows:,} rows: {_said(worst)}.", *self._remedies()])
 
     def _remedies(self) -> Iterator[str]:
-        """What to do, by kind of error, with the columns that have it."""
+        """Yield what to do for each kind of error, with the columns that have it."""
         found: dict[str, list[str]] = {}
         for finding in self.findings:
             if finding.is_far:
-                # of a condition both columns are named, for either may be to blame
+                # under a condition both columns are named: either may be the cause
                 found.setdefault(REMEDIES[finding.kind], []).extend(finding.columns)
         for remedy, names in found.items():
             yield f"{listed(map(shortened, dict.fromkeys(names)), 5)}: {remedy}."
 
     def table(self) -> dict[str, list[Any]]:
-        """Return the findings as columns, the worst first; a frame takes them."""
-        return {
-            "question": [f.question for f in self.findings],
-            "kind": [f.kind for f in self.findings],
-            "columns": [", ".join(f.columns) for f in self.findings],
-            "model": [f.model for f in self.findings],
-            "rows": [f.rows for f in self.findings],
-            "n_rows": [f.n_rows for f in self.findings],
-            "noise": [f.noise for f in self.findings],
-            "error": [f.error for f in self.findings],
-        }
+        """Return the findings as columns, the worst first, from which a frame can be built."""
+        rows = [vars(finding) | {"columns": ", ".join(finding.columns)} for finding in self.findings]
+        return {field.name: [row[field.name] for row in rows] for field in fields(Finding)}
 
     def __str__(self) -> str:
         lines = [("question", "model", "rows", "of", "noise", "error")]

@@ -1,8 +1,7 @@
 """Entropy and mutual information, in nats.
 
-One or two groups of one variable each: a sum over values (discrete) or Gauss-Legendre quadrature (continuous), with
-the change when half the nodes are left out as its error. More variables: the mean over samples, with its standard
-error.
+For one or two variables they are a sum over values (discrete) or a Gauss-Legendre quadrature (continuous), whose error
+is the change with half the nodes. For more variables they are a mean over samples, with its standard error.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.joint.product import ProductMixture
 
-# Levels of the atoms' quantiles between which quadrature panels lie; what is beyond them weighs 1e-10.
+# Levels of the atoms' quantiles that bound the quadrature panels; the mass beyond them is 1e-10.
 _TAIL = 10.0 ** np.arange(-10, -0.5, 0.5)
 LEVELS = np.concatenate([[0.0], _TAIL, [0.1, 0.25, 0.5, 0.75, 0.9], 1 - _TAIL[::-1], [1.0]])
-# At most this much entropy is in those tails (1e-10 times some tens of nats), so no smaller error is claimed.
+# Most entropy in those tails (1e-10 times some tens of nats), so no smaller error is claimed.
 TAIL_ERROR = 1e-8
-# Panels end where atoms jump or bend, as far as there is room, and at their quantiles.
+# Most panel ends at jumps and bends of the atoms, and at their quantiles.
 MAX_CORNERS, MAX_LEVELS = 192, 128
 NODES_PER_PANEL = 8
-# Integers that are summed one by one; a wider range is summed on about as many, with a straight line in between.
+# Most integers summed one by one; a wider range is summed on about as many, with straight lines in between.
 MAX_LATTICE = 4096
 
 
@@ -85,7 +84,7 @@ def _mean(values: FloatArray) -> Estimate:
 
 
 def _refined(mixture: ProductMixture, functional: Callable[[ProductMixture, list[_Rule]], float]) -> Estimate:
-    """Value of ``functional`` on the fine rules, and its distance from that on the coarse ones."""
+    """Evaluate ``functional`` on fine rules; the error is its distance from the value on coarse rules."""
     variables = range(mixture.n_variables)
     fine = [_rule(mixture, n, NODES_PER_PANEL) for n in variables]
     value = functional(mixture, fine)
@@ -109,9 +108,9 @@ def _information_on(mixture: ProductMixture, rules: list[_Rule]) -> float:
 
 
 def _density_blocks(mixture: ProductMixture, rules: list[_Rule]) -> Iterator[tuple[FloatArray, ...]]:
-    """Blocks of the joint density on the product of two rules, with its weights and the two marginals.
+    """Yield blocks of the joint density on the product of two rules, with weights and the two marginals.
 
-    One variable counts as a table with a single column.
+    A single variable is treated as two, the second with one point.
     """
     factors = [np.exp(mixture.log_conditionals(n, rule.points)) for n, rule in enumerate(rules)]
     marginals = [f @ mixture.weights for f in factors]
@@ -149,7 +148,7 @@ def _breaks(dictionary: Dictionary) -> FloatArray:
 
 
 def _thinned(values: FloatArray, most: int) -> FloatArray:
-    """Sorted finite values, evenly thinned to at most ``most``, the first and the last among them."""
+    """Return the sorted finite values, evenly thinned to at most ``most``; the first and the last stay."""
     values = np.unique(values[np.isfinite(values)])
     keep = np.linspace(0, len(values) - 1, min(len(values), most)).round().astype(int)
     return np.asarray(values[keep])
@@ -163,14 +162,14 @@ def _panels(breaks: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _lattice(dictionary: Dictionary, low: float, high: float, nodes: int) -> _Rule:
-    """Integers of [low, high]: each of them, or some with the trapezoidal rule in the gaps."""
+    """Return a rule for the integers of [low, high]: all of them, or some with the trapezoidal rule in between."""
     if high - low < MAX_LATTICE:
         points = np.arange(low, high + 1)
         return _Rule(points, np.ones(points.size), exact=False)
     breaks = _breaks(dictionary)
     steps = max(nodes, MAX_LATTICE * nodes // NODES_PER_PANEL // len(breaks))
     points = np.linspace(breaks[:-1], breaks[1:], steps + 1).ravel()
-    around = (dictionary.spikes[:, None] + [-1.0, 0.0, 1.0]).ravel()  # a point mass stands alone among its neighbours
+    around = (dictionary.spikes[:, None] + [-1.0, 0.0, 1.0]).ravel()  # a point mass stands out from its neighbours
     points = np.unique(np.round(np.clip(np.concatenate([points, around, [low, high]]), low, high)))
     gaps = np.diff(points, prepend=points[0] - 1, append=points[-1] + 1)
     return _Rule(points, (gaps[:-1] + gaps[1:]) / 2, exact=False)

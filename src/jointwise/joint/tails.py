@@ -1,8 +1,8 @@
-"""Tails that are no heavier than the rows say.
+"""Tails that are no heavier than the rows allow.
 
-Of as many new rows as were seen, one is expected above the largest and one below the smallest, whatever the law: each
-of n + 1 rows is as likely as the others to be the last in order. A wide atom that a fit keeps for the sake of the bulk
-may put far more there, because nothing in the rows speaks for or against what lies beyond them.
+Among as many new rows as were seen, one is expected above the largest and one below the smallest, whatever the law:
+each of n + 1 rows is equally likely to be the largest. A wide atom that a fit needs for the bulk may put far more
+there, because no row is evidence for or against the values beyond the range.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from jointwise.dictionary import Dictionary
 from jointwise.joint.product import ProductMixture
 from jointwise.tables.variables import Kind, Schema, Variable
 
-# Beyond the observed range two rows of as many as were seen are expected; over ten come once in a hundred tables,
-# whatever the law. Beyond the range widened by a tenth fewer are enough to tell. Each limit: by what share the range is
-# widened on each side, how many rows beyond are too many, and how many are then left.
+# Two of as many rows as were seen are expected beyond the observed range; more than ten occur in one table of a
+# hundred, whatever the law. Beyond the range widened by a tenth, fewer are too many. Each limit: the share by which the
+# range is widened on each side, the most rows beyond it that are accepted, and the rows that are left otherwise.
 LIMITS = ((0.0, 10.0, 2.0), (0.1, 3.0, 1.0))
-# Atoms with fewer rows in the tails than this are left as they are.
+# Atoms with fewer rows in the tails than this stay as they are.
 LEAST_ROWS = 0.01
-# An atom needs this share of its mass within the widened range to be cut to it.
+# An atom is cut to the widened range only if it has this share of its mass inside.
 LEAST_INSIDE = 1e-3
 
 
 def lighter_tails(
     mixture: ProductMixture, schema: Schema, n_rows: float, given: Collection[str] = ()
 ) -> ProductMixture:
-    r"""Return the mixture with tails that hold one or two of ``n_rows`` rows, in columns where they hold far more.
+    r"""Return the mixture with tails reduced to one or two of ``n_rows`` rows in columns where they hold far more.
 
-    Each atom d with mass in the tails becomes :math:`s\,d + (1 - s)\,d(\cdot \mid \text{widened range})`, with s the
-    share of the tails' mass that is kept: no value becomes impossible.
+    Each atom d with mass in the tails becomes :math:`s\,d + (1 - s)\,d(\cdot \mid \text{widened range})`, where s is
+    the share of the tails' mass that is kept. No value becomes impossible.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def lighter_tails(
     n_rows : float
         Number of rows that the mixture was fitted to.
     given : collection of str
-        Variables whose atoms were given and stay as they are.
+        Variables whose atoms were given by the user; they stay as they are.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def _drawn_in(
     most: float,
     expected: float,
 ) -> tuple[FloatArray, Dictionary]:
-    """Coefficients and atoms with ``expected`` rows beyond the widened range, where there were more than ``most``."""
-    margin = widened * (variable.observed[1] - variable.observed[0])
-    low, high = variable.observed[0] - margin, variable.observed[1] + margin
+    """Leave ``expected`` rows beyond the widened range if there are more than ``most``; return coefficients, atoms."""
+    added = widened * (variable.observed[1] - variable.observed[0])
+    low, high = variable.observed[0] - added, variable.observed[1] + added
     outside = dictionary.mass(-np.inf, np.nextafter(low, -np.inf)) + dictionary.mass(high, np.inf)
     rows = n_rows * outside * (coefficients @ weights)
     heavy = (rows > LEAST_ROWS) & (outside < 1 - LEAST_INSIDE)

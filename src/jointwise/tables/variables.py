@@ -463,6 +463,11 @@ def _at_spikes(numbers: FloatArray, spikes: tuple[float, ...], step: float) -> F
     return np.where(np.abs(numbers - nearest) < 1e-6 * step, nearest, numbers)
 
 
+def as_text(value: Any) -> str:
+    """Return a category or cell as text, booleans in lower case."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 

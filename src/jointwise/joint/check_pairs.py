@@ -1,0 +1,215 @@
+"""The check of each column given another: shares of sets and means, for each ordered pair of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from jointwise._typing import BoolArray, FloatArray, IntArray
+from jointwise.joint.cells import Cells, Subset
+from jointwise.joint.comparison import GIVEN_ROWS, PER_DEVIATION, Comparison, Noise, standard_error
+from jointwise.joint.findings import Finding
+from jointwise.joint.questions import shortened
+
+# Up to this many columns all pairs are compared; in wider tables each column is compared with this many others, drawn
+# at random.
+MOST_PARTNERS = 150
+# Cells of a pair of columns for which the exact interval is computed: those of the largest approximate error.
+EXACT = 3
+
+
+class PairChecks:
+    """The comparisons of each column given another.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    rng : numpy.random.Generator
+        Draws the pairs of a very wide table.
+    """
+
+    def __init__(self, comparison: Comparison, rng: np.random.Generator) -> None:
+        self._all = comparison
+        n_columns = len(comparison.cells)
+        self._partners = [_partners(j, n_columns, rng) for j in range(n_columns)]
+        self.n_pairs = len({(min(j, k), max(j, k)) for j, others in enumerate(self._partners) for k in others.tolist()})
+        self._given = [self._conditions(cells) for cells in comparison.cells]
+        self._events = [_Events.of(cells, comparison) for cells in comparison.cells]
+        self._moments = _Moments.of(comparison)
+        with_means = set(self._moments.columns.tolist())
+        self._noise = Noise(
+            sum(
+                len(given) * (len(self._events[k].subsets) + (k in with_means))
+                for given, others in zip(self._given, self._partners, strict=True)
+                for k in others.tolist()
+            )
+        )
+
+    def _conditions(self, cells: Cells) -> list[Subset]:
+        """Return the sets of a column that enough rows meet, but not all, and that are possible in the model."""
+        members, counts = cells.members(cells.given), self._all.counts(cells)
+        held = members @ counts / self._all.repeats
+        use = (held >= GIVEN_ROWS) & (held < counts.sum() / self._all.repeats)
+        use &= members @ cells.masses @ self._all.mixing > 0
+        return [subset for subset, used in zip(cells.given, use, strict=True) if used]
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield the largest errors of each ordered pair of columns."""
+        for j, others in enumerate(self._partners):
+            if self._given[j] and len(others):
+                given = self._all.cells[j].members(self._given[j])
+                joint = (given @ self._all.cells[j].masses) * self._all.mixing
+                posterior = joint / joint.sum(axis=1, keepdims=True)
+                yield from self._shares(j, others, given, posterior)
+                yield from self._means(j, others, given, posterior)
+
+    def _shares(self, j: int, others: IntArray, given: FloatArray, posterior: FloatArray) -> Iterator[Finding]:
+        """Compare the shares of the other columns' sets given each set of column ``j``."""
+        events = [self._events[k] for k in others]
+        block = np.repeat(np.arange(len(others)), [len(e.subsets) for e in events])
+        tables = [given @ self._pair_counts(j, k) for k in others]
+        # the last cell holds the gaps: rows with a gap in the column asked for are left out
+        totals = np.stack([table[:, :-1].sum(axis=1) for table in tables], axis=1)[:, block]
+        hits = np.hstack([table[:, :-1] @ e.members.T for table, e in zip(tables, events, strict=True)])
+        own = np.concatenate([e.own_errors for e in events])
+        p = np.clip(posterior @ np.vstack([e.masses for e in events]).T, 0.0, 1.0)
+        n = totals / self._all.repeats
+        enough = n >= GIVEN_ROWS
+        with np.errstate(invalid="ignore", divide="ignore"):  # conditions that no row meets; `enough` drops them
+            share = hits / totals
+            rough = np.where(enough, self._noise.approximate(p, share, n) - own, -1.0)
+        row, column = _best_of_blocks(rough, block)
+        error = self._noise.exact(p[row, column], share[row, column], n[row, column]) - own[column]
+        first = np.searchsorted(block, np.arange(len(others)))
+        for i, c, e in zip(row.tolist(), column.tolist(), error.tolist(), strict=True):
+            k = int(others[block[c]])
+            event = self._events[k].subsets[c - first[block[c]]]
+            question = f"P({event.text} | {self._given[j][i].text})"
+            noise = standard_error(p[i, c], n[i, c])
+            numbers = map(float, (p[i, c], share[i, c], n[i, c], noise, max(e, 0.0)))
+            yield Finding(question, "given", (self._all.cells[k].name, self._all.cells[j].name), *numbers)
+
+    def _pair_counts(self, j: int, k: int) -> FloatArray:
+        """Return the rows in each pair of cells, the last column for gaps in ``k``; shape (K_j, K_k + 1)."""
+        left, right = self._all.cells[j], self._all.cells[k]
+        size = right.n_cells + 1
+        counts = np.bincount(left.codes * size + right.codes, self._all.weights, (left.n_cells + 1) * size)
+        return counts.reshape(-1, size)[:-1].astype(np.float64)
+
+    def _means(self, j: int, others: IntArray, given: FloatArray, posterior: FloatArray) -> Iterator[Finding]:
+        """Compare the means of the other columns given each set of column ``j``; yield the worst of each."""
+        moments = self._moments
+        use = np.flatnonzero(np.isin(moments.columns, others))
+        if not len(use):
+            return
+        cells = self._all.cells[j]
+        # one row per cell of column j, with ones at the table's rows in that cell
+        rows = sparse.csr_matrix(
+            (np.ones(len(cells.codes)), (cells.codes, np.arange(len(cells.codes)))),
+            shape=(cells.n_cells + 1, len(cells.codes)),
+        )[:-1]
+        count, sums, squares = (
+            given @ (rows @ table[:, use]) for table in (moments.counts, moments.sums, moments.squares)
+        )
+        n = count / self._all.repeats
+        enough = n >= GIVEN_ROWS
+        count = np.where(enough, count, 1.0)
+        mean, model = sums / count, posterior @ moments.means[:, use]
+        variance = np.maximum(squares / count - mean**2, posterior @ moments.seconds[:, use] - model**2)
+        noise = np.sqrt(np.maximum(variance, 0.0) / np.maximum(n, 1.0))
+        error = self._noise.of_means(model - mean, noise) - moments.own_errors[use] * PER_DEVIATION
+        error = np.where(enough, np.maximum(error, 0.0), 0.0)
+        for m, i in enumerate(np.argmax(error, axis=0)):
+            name = self._all.cells[moments.columns[use[m]]].name
+            centre, spread = moments.centres[use[m]], moments.spreads[use[m]]
+            answers = model[i, m] * spread + centre, mean[i, m] * spread + centre, n[i, m], noise[i, m] * spread
+            question = f"E[{shortened(name)} | {self._given[j][i].text}]"
+            yield Finding(question, "given", (name, cells.name), *map(float, (*answers, error[i, m])))
+
+
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """The sets of a column that are compared under conditions, and the error of each without a condition."""
+
+    subsets: tuple[Subset, ...]
+    members: FloatArray
+    masses: FloatArray
+    own_errors: FloatArray
+
+    @classmethod
+    def of(cls, cells: Cells, comparison: Comparison) -> _Events:
+        # categories unknown to the model are compared in the column alone
+        subsets = tuple(subset for subset in cells.asked if subset.kind != "new")
+        members, counts = cells.members(subsets), comparison.counts(cells)
+        masses = members @ cells.masses
+        own = masses @ comparison.mixing - members @ counts / max(float(counts.sum()), 1e-300)
+        return cls(subsets, members, masses, np.abs(own))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Moments of the M columns of numbers, of rows and of components, in units of each column's spread.
+
+    Parameters
+    ----------
+    columns : array of shape (M,)
+        Positions of the columns.
+    centres, spreads : arrays of shape (M,)
+        Mean and standard deviation of each column.
+    counts, sums, squares : arrays of shape (n, M)
+        Weight of each row, alone and times the number and its square; zero for gaps.
+    means, seconds : arrays of shape (F, M)
+        First and second moments of the components.
+    own_errors : array of shape (M,)
+        Error of each mean without a condition.
+    """
+
+    columns: IntArray
+    centres: FloatArray
+    spreads: FloatArray
+    counts: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+    means: FloatArray
+    seconds: FloatArray
+    own_errors: FloatArray
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> _Moments:
+        n_rows = len(comparison.cells[0].codes)
+        X = np.column_stack([np.empty((n_rows, 0)), *(v.values for v in comparison.numbers)])
+        centres, spreads = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+        use = np.flatnonzero(spreads > 0)
+        chosen = [comparison.numbers[i] for i in use]
+        centres, spreads, X = centres[use], spreads[use], X[:, use]
+        w = 1.0 if comparison.weights is None else comparison.weights[:, None]
+        counts = np.where(np.isnan(X), 0.0, w)
+        z = np.where(np.isnan(X), 0.0, (X - centres) / spreads)
+        shape = (len(chosen), len(comparison.mixing))
+        raw, squared = (np.array([getattr(v, k) for v in chosen]).reshape(shape).T for k in ("means", "squares"))
+        means = (raw - centres) / spreads
+        seconds = (squared - 2 * centres * raw + centres**2) / spreads**2
+        own = comparison.mixing @ means - (counts * z).sum(axis=0) / np.maximum(counts.sum(axis=0), 1e-300)
+        columns = np.array([v.position for v in chosen], dtype=np.int64)
+        return cls(columns, centres, spreads, counts, counts * z, counts * z**2, means, seconds, np.abs(own))
+
+
+def _partners(j: int, n_columns: int, rng: np.random.Generator) -> IntArray:
+    """Return the columns to compare column ``j`` with: all others, or a sample of very many."""
+    others = np.delete(np.arange(n_columns), j)
+    return others if n_columns <= MOST_PARTNERS else np.sort(rng.choice(others, MOST_PARTNERS, replace=False))
+
+
+def _best_of_blocks(values: FloatArray, blocks: IntArray) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of the `EXACT` largest positive values in each block of columns."""
+    row, column = np.nonzero(values > 0)
+    order = np.lexsort((-values[row, column], blocks[column]))
+    row, column = row[order], column[order]
+    block = blocks[column]
+    new: BoolArray = np.concatenate([[True], block[1:] != block[:-1]]) if len(block) else np.empty(0, dtype=bool)
+    start = np.maximum.accumulate(np.where(new, np.arange(len(block)), 0))
+    kept = np.arange(len(block)) - start < EXACT
+    return row[kept], column[kept]
