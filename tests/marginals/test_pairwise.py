@@ -163,20 +163,7 @@ def damaged(marginals, name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "format",
-        "version",
-        "shape",
-        "ragged",
-        "text",
-        "rows",
-        "axes",
-        "schema",
-        "nan",
-        "negative",
-        "asymmetric",
-    ],
+    "name", ["format", "version", "shape", "ragged", "text", "rows", "axes", "schema", "nan", "negative", "asymmetric"]
 )
 def test_damaged_files_are_refused(marginals, name):
     with pytest.raises(FileFormatError):

@@ -99,9 +99,7 @@ def test_a_variable_without_pairs_keeps_its_start():
     rng = np.random.default_rng(4)
     problem = noisy_problem(rng, drop=((0, 2), (1, 2)))
     problem = PairwiseProblem(
-        problem.masses,
-        problem.pairs,
-        margins=tuple(np.full(d.shape[0], 1 / d.shape[0]) for d in problem.masses),
+        problem.masses, problem.pairs, margins=tuple(np.full(d.shape[0], 1 / d.shape[0]) for d in problem.masses)
     )
     start = random_start(problem, 2, rng)
     value = solve(AlternatingMirrorDescent(start), problem, max_steps=20).value

@@ -157,10 +157,7 @@ def test_time_zones():
         ({"name": "x", "kind": "continuous", "step": -1.0}, "`step` must be zero or"),
         ({"name": "x", "kind": "integer", "step": 2.0}, "its step is one"),
         ({"name": "x", "kind": "categorical", "categories": ("a",), "step": 2.0}, "only a number can have a support"),
-        (
-            {"name": "x", "kind": "categorical", "categories": (dt.date(2020, 1, 1),)},
-            "Convert the column to text",
-        ),
+        ({"name": "x", "kind": "categorical", "categories": (dt.date(2020, 1, 1),)}, "Convert the column to text"),
         ({"name": "x", "kind": "categorical", "categories": (float("nan"),)}, "finite number"),
         ({"name": "x", "kind": "categorical", "categories": (1, True)}, "equal categories"),
     ],

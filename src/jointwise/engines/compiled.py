@@ -39,11 +39,7 @@ class CompiledEngine(PosteriorEngine):
     """
 
     def __init__(
-        self,
-        codes: CodeArray,
-        n_bins: Sequence[int],
-        weights: FloatArray | None = None,
-        n_threads: int | None = None,
+        self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, n_threads: int | None = None
     ) -> None:
         self._n_threads = n_threads
         self._codes = np.ascontiguousarray(codes)

@@ -23,14 +23,7 @@ from jointwise.families.base import Family
 from jointwise.families.bounded import Beta, Uniform
 from jointwise.families.derived import Lattice, Truncated
 from jointwise.families.discrete import Category, PointMass
-from jointwise.families.location_scale import (
-    Cauchy,
-    Gaussian,
-    GeneralizedGaussian,
-    Laplace,
-    Logistic,
-    StudentT,
-)
+from jointwise.families.location_scale import Cauchy, Gaussian, GeneralizedGaussian, Laplace, Logistic, StudentT
 from jointwise.families.positive import Exponential, Gamma, LogNormal
 
 __all__ = [

@@ -75,12 +75,7 @@ class PairwiseMarginals(Marginals):
 
     @classmethod
     def from_codes(
-        cls,
-        codes: CodeArray,
-        schema: Schema,
-        axes: Sequence[Axis],
-        sample_weight: Any = None,
-        device: str = "cpu",
+        cls, codes: CodeArray, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None, device: str = "cpu"
     ) -> PairwiseMarginals:
         """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them; counted on the device."""
         _check_memory(schema, axes)

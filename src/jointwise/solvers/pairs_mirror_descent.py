@@ -109,10 +109,7 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
         return _sorted_out(batches, {}, 0.0)
 
     def _start(self, problem: PairwiseProblem, pairs: tuple[Pair, ...], centres: list[FloatArray]) -> _Batch:
-        grams = (
-            np.stack([problem.grams[j] for j, _ in pairs]),
-            np.stack([problem.grams[k] for _, k in pairs]),
-        )
+        grams = (np.stack([problem.grams[j] for j, _ in pairs]), np.stack([problem.grams[k] for _, k in pairs]))
         projected = np.stack([problem.projected[pair] for pair in pairs])
         norms = np.array([problem.squared_norms[pair] for pair in pairs])
         start = np.stack([np.outer(centres[j], centres[k]) for j, k in pairs])
