@@ -12,7 +12,6 @@ from jointwise._typing import BoolArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.solvers.base import Solver
 from jointwise.solvers.pairs_problem import Pair, PairwiseProblem
-from jointwise.solvers.starts import margin_coefficients
 
 PairCoefficients = dict[Pair, FloatArray]
 # A step is taken if the objective falls by at least this share of the decrease that the gradient alone promises. Steps
@@ -99,9 +98,8 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
 
     def init(self, problem: PairwiseProblem) -> _State:
         """Return the start: products of the margins' coefficients."""
-        margins = margin_coefficients(problem)
         # a little of every atom, because multiplicative steps cannot leave zero
-        centres = [0.9 * m + 0.1 / m.size for m in margins]
+        centres = [0.9 * m + 0.1 / m.size for m in problem.margin_coefficients]
         by_shape = defaultdict(list)
         for j, k in problem.pairs:
             by_shape[problem.sizes[j], problem.sizes[k]].append((j, k))
