@@ -49,24 +49,9 @@ __all__ = [
 
 FAMILIES: dict[str, type[Family]] = {
     family.name: family
-    for family in (
-        Gaussian,
-        Laplace,
-        Uniform,
-        Exponential,
-        Cauchy,
-        StudentT,
-        GeneralizedGaussian,
-        Logistic,
-        Gamma,
-        LogNormal,
-        Beta,
-        PointMass,
-        Category,
-        Lattice,
-        Truncated,
-    )
-}
+    for family in (Gaussian, Laplace, Uniform, Exponential, Cauchy, StudentT, GeneralizedGaussian, Logistic, Gamma,
+                   LogNormal, Beta, PointMass, Category, Lattice, Truncated)
+}  # fmt: skip
 
 
 # Deepest nesting that a plain form may have; a lattice of a truncated family, three levels, is the deepest in use.
