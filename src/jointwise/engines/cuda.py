@@ -55,10 +55,8 @@ class CudaEngine(PosteriorEngine):
 
     Parameters
     ----------
-    codes : array of shape (n, N), uint8 or uint16, or a list of tensors of shape (N, rows) on the card
-        Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
-    n_bins : sequence of N ints
-    weights : array of shape (n,), optional
+    codes, n_bins, weights
+        As those of `reference.pair_counts`; codes may also be a list of tensors of shape (N, rows) on the card.
     """
 
     def __init__(self, codes: CodeArray | list[Any], n_bins: Sequence[int], weights: FloatArray | None = None) -> None:
