@@ -100,14 +100,6 @@ class PairwiseMarginals(Marginals):
 
     __hash__ = Marginals.__hash__
 
-    def allclose(self, other: PairwiseMarginals, rtol: float = 1e-9, atol: float = 0.0) -> bool:
-        """Return whether schema and axes are equal and all counts agree up to a tolerance."""
-        return (
-            (self.schema, self.axes) == (other.schema, other.axes)
-            and bool(np.isclose(self.n_rows, other.n_rows, rtol=rtol, atol=atol))
-            and np.allclose(self.counts, other.counts, rtol=rtol, atol=atol)
-        )
-
     @cached_property
     def _starts(self) -> IntArray:
         return bin_starts([axis.n_bins for axis in self.axes])
