@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwise.axes import (
-    Axis,
-    BinnedAxis,
-    DiscreteAxis,
-    code_dtype,
-    encode_rows,
-    half_integers,
-    midpoints,
-    snap,
-)
+from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, code_dtype, encode_rows, half_integers, midpoints, snap
 from jointwise.exceptions import FileFormatError, InputError
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -112,8 +103,7 @@ def test_codes_of_rows():
 
 
 @pytest.mark.parametrize(
-    ("n_bins", "edges"),
-    [(1, []), (2, [1.0]), (3, [0.0, 2.0]), (4, [0.0, 1.0, 2.0]), (6, [0.0, 0.5, 1.0, 1.5, 2.0])],
+    ("n_bins", "edges"), [(1, []), (2, [1.0]), (3, [0.0, 2.0]), (4, [0.0, 1.0, 2.0]), (6, [0.0, 0.5, 1.0, 1.5, 2.0])]
 )
 def test_equal_width(n_bins, edges):
     axis = BinnedAxis.equal_width(0.0, 2.0, n_bins)

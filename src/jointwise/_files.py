@@ -23,17 +23,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
 
 
 class NamedFile(FileIO):
-    """An open file whose errors name it; those of a plain descriptor do not.
-
-    Parameters
-    ----------
-    file : int
-        Its descriptor.
-    called : str
-        Its name in errors.
-    closefd : bool
-        Whether closing this closes the descriptor.
-    """
+    """An open file, given by its descriptor, whose errors say what it is ``called``; those of a plain one do not."""
 
     def __init__(self, file: int, called: str, *, closefd: bool = True) -> None:
         super().__init__(file, "wb", closefd=closefd)

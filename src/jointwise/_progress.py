@@ -17,16 +17,7 @@ INTERVAL = 1.0
 
 
 def progress(name: str, max_steps: int, *, enabled: bool) -> AbstractContextManager[Callback | None]:
-    """Context that yields a callback for the number of steps taken and the objective, or None if nothing is shown.
-
-    Parameters
-    ----------
-    name : str
-        What is being fitted.
-    max_steps : int
-        Largest number of steps.
-    enabled : bool
-    """
+    """Context that yields a callback for the number of steps taken and the objective, or None if nothing is shown."""
     if not enabled:
         return nullcontext()
     return _bar(name, max_steps) if _has_bar() else _lines(name, max_steps)

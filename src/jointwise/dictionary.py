@@ -141,7 +141,7 @@ class Dictionary:
     def logpdf(self, x: ArrayLike) -> FloatArray:
         """Log-density of each atom at ``x`` of shape (n,), with respect to the base measure; shape (n, L)."""
         x = np.asarray(x, dtype=float)
-        out = self._gather(lambda f: f.logpdf(x), x.shape)
+        out = self._gather(lambda f: f.logpdf(x))
         if self.spikes.size and self.is_continuous:
             out[np.isin(x, self.spikes)[:, None] & self._lebesgue] = -np.inf
         return out
@@ -153,23 +153,20 @@ class Dictionary:
 
     def cdf(self, x: ArrayLike) -> FloatArray:
         """P(X <= x) under each atom; shape (n, L)."""
-        x = np.asarray(x, dtype=float)
-        return self._gather(lambda f: f.cdf(x), x.shape)
+        return self._gather(lambda f: f.cdf(x))
 
     def ppf(self, q: ArrayLike) -> FloatArray:
         """Quantiles of each atom; shape (n, L)."""
-        q = np.asarray(q, dtype=float)
-        return self._gather(lambda f: f.ppf(q), q.shape)
+        return self._gather(lambda f: f.ppf(q))
 
     def mass(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
         """P(low < X <= high) under each atom; shape (n, L), or (L,) for two numbers."""
-        low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-        return self._gather(lambda f: f.mass(low, high), low.shape)
+        return self._gather(lambda f: f.mass(low, high))
 
     def closed_mass(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
         """P(low <= X <= high) under each atom; shape (n, L), or (L,) for two numbers."""
-        low, high = np.broadcast_arrays(np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-        return self._gather(lambda f: f.mass(_just_below(f, low), high), low.shape)
+        low = np.asarray(low, dtype=float)
+        return self._gather(lambda f: f.mass(_just_below(f, low), high))
 
     def point_mass(self, x: ArrayLike) -> FloatArray:
         """P(X = x) under each atom, zero for atoms with a density; shape (n, L)."""
@@ -274,10 +271,10 @@ class Dictionary:
         """Which atoms have a density with respect to Lebesgue measure; shape (L,)."""
         return np.repeat([not f.is_discrete for f in self.families], [f.n_atoms for f in self.families])
 
-    def _gather(self, values: Callable[[Family], FloatArray], shape: tuple[int, ...]) -> FloatArray:
-        out = np.empty((*shape, self.n_atoms))
-        np.concatenate([values(f) for f in self.families], axis=-1, out=out)
-        return out
+    def _gather(self, values: Callable[[Family], FloatArray]) -> FloatArray:
+        """Return the values (..., L) of all families side by side, always in C order."""
+        parts = [values(f) for f in self.families]
+        return np.concatenate(parts, axis=-1, out=np.empty((*parts[0].shape[:-1], self.n_atoms)))
 
 
 def _just_below(family: Family, low: Any) -> Any:

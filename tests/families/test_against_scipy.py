@@ -47,13 +47,7 @@ CASES = [
         scale=SCALE,
     ),
     case(Exponential, lambda origin, scale: stats.expon(loc=origin, scale=scale), origin=LOC, scale=SCALE),
-    case(
-        Gamma,
-        lambda shape, scale, origin: stats.gamma(shape, origin, scale),
-        shape=SHAPE,
-        scale=SCALE,
-        origin=LOC,
-    ),
+    case(Gamma, lambda shape, scale, origin: stats.gamma(shape, origin, scale), shape=SHAPE, scale=SCALE, origin=LOC),
     case(
         LogNormal,
         lambda log_mean, log_std, origin: stats.lognorm(log_std, origin, np.exp(log_mean)),

@@ -101,11 +101,7 @@ def test_moments_of_half_infinite_heavy_tails():
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-2, 1.0, 1e3, 1e9])
 def test_moments_do_not_care_about_the_scale(scale):
-    for base in (
-        Laplace(0.3 * scale, scale),
-        GeneralizedGaussian(0.7, 0.3 * scale, scale),
-        Gamma(0.4, scale),
-    ):
+    for base in (Laplace(0.3 * scale, scale), GeneralizedGaussian(0.7, 0.3 * scale, scale), Gamma(0.4, scale)):
         family = base.truncate(-0.5 * scale, 2.0 * scale)
         x = np.linspace(-0.5, 2.0, 100_001)[1:] * scale
         mass = family.mass(x - x[1] + x[0], x)[:, 0]

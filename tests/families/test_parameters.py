@@ -44,16 +44,10 @@ def test_parameters_are_copied():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (
-            lambda: Gaussian(0.0, [1.0, 0.0]),
-            "parameter scale of gaussian must be positive, got 0.0 for atom 1",
-        ),
+        (lambda: Gaussian(0.0, [1.0, 0.0]), "parameter scale of gaussian must be positive, got 0.0 for atom 1"),
         (lambda: Gaussian(np.nan, 1.0), "parameter loc of gaussian must be finite, got nan for atom 0"),
         (lambda: Gaussian(0.0, np.inf), "parameter scale of gaussian must be finite, got inf for atom 0"),
-        (
-            lambda: Gaussian([0.0, 1.0], [1.0, 1.0, 1.0]),
-            r"\(loc, scale\) of gaussian must be .* of one length",
-        ),
+        (lambda: Gaussian([0.0, 1.0], [1.0, 1.0, 1.0]), r"\(loc, scale\) of gaussian must be .* of one length"),
         (lambda: Gaussian([[0.0]], 1.0), r"1-D arrays .* got shape \(1, 1\)"),
         (lambda: Gaussian([], 1.0), "at least one; got shape"),
         (lambda: Gaussian("wide", 1.0), "must be numbers"),

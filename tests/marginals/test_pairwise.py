@@ -101,15 +101,14 @@ def test_integer_weights_are_repeats(setting):
     assert weighted.counts.dtype == np.float64
 
 
-def test_closeness(setting, marginals):
+def test_other_counts_are_not_equal(setting, marginals):
     data, schema, axes = setting
     weights = np.random.default_rng(0).random(300)
     whole = PairwiseMarginals.of(data, schema, axes, weights)
     half = [
         PairwiseMarginals.of(rows(data, part), schema, axes, weights[part]) for part in (slice(150), slice(150, None))
     ]
-    assert whole.allclose(half[0] + half[1])
-    assert not whole.allclose(marginals)
+    np.testing.assert_allclose((half[0] + half[1]).counts, whole.counts)
     assert marginals != whole
     assert marginals != 3
 
@@ -163,20 +162,7 @@ def damaged(marginals, name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "format",
-        "version",
-        "shape",
-        "ragged",
-        "text",
-        "rows",
-        "axes",
-        "schema",
-        "nan",
-        "negative",
-        "asymmetric",
-    ],
+    "name", ["format", "version", "shape", "ragged", "text", "rows", "axes", "schema", "nan", "negative", "asymmetric"]
 )
 def test_damaged_files_are_refused(marginals, name):
     with pytest.raises(FileFormatError):

@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.solvers.cases import (
     assert_descends,
     assert_never_rises,
@@ -99,9 +97,7 @@ def test_a_variable_without_pairs_keeps_its_start():
     rng = np.random.default_rng(4)
     problem = noisy_problem(rng, drop=((0, 2), (1, 2)))
     problem = PairwiseProblem(
-        problem.masses,
-        problem.pairs,
-        margins=tuple(np.full(d.shape[0], 1 / d.shape[0]) for d in problem.masses),
+        problem.masses, problem.pairs, margins=tuple(np.full(d.shape[0], 1 / d.shape[0]) for d in problem.masses)
     )
     start = random_start(problem, 2, rng)
     value = solve(AlternatingMirrorDescent(start), problem, max_steps=20).value
@@ -146,13 +142,3 @@ def test_rates_that_are_too_large_are_said_so():
 def test_arguments_out_of_range(options, sentence):
     with pytest.raises(InputError, match=sentence):
         AlternatingMirrorDescent(Factors([1.0], ([[1.0]],)), **options)
-
-
-@settings(deadline=None, max_examples=25)
-@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 30))
-def test_any_counts_give_factors_on_the_simplex(seed, n_components, rows):
-    rng = np.random.default_rng(seed)
-    problem = noisy_problem(rng, bins=(4, 2, 1), sizes=(3, 2, 1), n_rows=rows)
-    solution = solve(AlternatingMirrorDescent(random_start(problem, n_components, rng)), problem, max_steps=30)
-    assert_valid(solution.value)
-    assert_never_rises(solution.history)

@@ -17,6 +17,7 @@ from tests.solvers.cases import (
 
 from jointwise.exceptions import InputError
 from jointwise.solvers import (
+    AlternatingMirrorDescent,
     Factors,
     PairwiseEM,
     PairwiseProblem,
@@ -25,7 +26,6 @@ from jointwise.solvers import (
     simplex_weights,
     solve,
 )
-from jointwise.solvers.starts import margin_coefficients
 
 
 def update_by_loops(problem, factors):
@@ -45,14 +45,14 @@ def update_by_loops(problem, factors):
     return Factors(weights / weights.sum(), tuple(b / b.sum(axis=0) for b in coefficients))
 
 
-def best_likelihood(masses, counts):
-    """Return the maximum over the simplex by a general solver, on the softmax scale."""
+def maximum(function, size, gtol):
+    """Return the maximum of a function of weights on the simplex by a general solver, on the softmax scale."""
 
     def loss(x):
         weights = np.exp(x - x.max())
-        return -float(mean_log_likelihood(masses, counts, weights / weights.sum()))
+        return -float(function(weights / weights.sum()))
 
-    return max(-minimize(loss, np.zeros(masses.shape[1]), method="BFGS", options={"gtol": 1e-7}).fun, -np.inf)
+    return -minimize(loss, np.zeros(size), method="BFGS", options={"gtol": gtol}).fun
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
@@ -61,7 +61,7 @@ def test_weights_are_within_tolerance_of_the_best(tol):
     masses = random_masses(rng, 12, 5)
     counts = rng.multinomial(100, masses @ rng.dirichlet(np.ones(5)))
     reached = mean_log_likelihood(masses, counts, simplex_weights(masses, counts, tol=tol))
-    best = best_likelihood(masses, counts)
+    best = maximum(lambda weights: mean_log_likelihood(masses, counts, weights), 5, gtol=1e-7)
     assert best - tol <= reached <= best + 1e-6
 
 
@@ -182,7 +182,7 @@ def test_zeros_in_the_start_stay():
 
 def test_margin_coefficients_fit_the_margins():
     problem, truth = exact_problem(np.random.default_rng(8), bins=(9, 9), sizes=(3, 4))
-    for n, coefficients in enumerate(margin_coefficients(problem)):
+    for n, coefficients in enumerate(problem.margin_coefficients):
         fitted = problem.masses[n] @ coefficients
         np.testing.assert_allclose(fitted, problem.masses[n] @ truth.coefficients[n] @ truth.weights, atol=1e-3)
 
@@ -192,7 +192,7 @@ def test_random_start_is_centred_on_the_margins():
     problem = noisy_problem(rng, n_rows=2000)
     start = random_start(problem, 20_000, rng)
     assert_valid(start)
-    for b, margin in zip(start.coefficients, margin_coefficients(problem), strict=True):
+    for b, margin in zip(start.coefficients, problem.margin_coefficients, strict=True):
         centre = 0.95 * margin + 0.05 / margin.size
         # ratios of coefficients are free of the normalisation; their medians have a standard error of 0.014
         np.testing.assert_allclose(np.median(np.log(b / b[0]), axis=1), np.log(centre / centre[0]), atol=0.07)
@@ -206,12 +206,13 @@ def test_arguments_out_of_range():
         solve(PairwiseEM(Factors([1.0], ([[1.0]],))), problem, max_steps=1)
 
 
+@pytest.mark.parametrize("solver", [PairwiseEM, AlternatingMirrorDescent])
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 30))
-def test_any_counts_give_factors_on_the_simplex(seed, n_components, rows):
+def test_any_counts_give_factors_on_the_simplex(solver, seed, n_components, rows):
     rng = np.random.default_rng(seed)
     problem = noisy_problem(rng, bins=(4, 2, 1), sizes=(3, 2, 1), n_rows=rows)
-    solution = solve(PairwiseEM(random_start(problem, n_components, rng)), problem, max_steps=30)
+    solution = solve(solver(random_start(problem, n_components, rng)), problem, max_steps=30)
     assert_valid(solution.value)
     assert_never_rises(solution.history)
 
@@ -225,9 +226,5 @@ def test_weights_with_a_prior_are_within_tolerance_of_the_best(prior):
     def log_posterior(weights):
         return (counts @ np.log(masses @ weights) + prior / 5 * np.log(weights).sum()) / counts.sum()
 
-    def loss(x):
-        weights = np.exp(x - x.max())
-        return -log_posterior(weights / weights.sum())
-
-    best = -minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-8}).fun
+    best = maximum(log_posterior, 5, gtol=1e-8)
     assert log_posterior(simplex_weights(masses, counts, prior=prior, tol=1e-6)) == pytest.approx(best, abs=2e-6)

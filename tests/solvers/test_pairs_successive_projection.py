@@ -6,14 +6,7 @@ from scipy.optimize import nnls
 from tests.solvers.cases import assert_valid, exact_problem, noisy_problem
 
 from jointwise.exceptions import InputError, RankError
-from jointwise.solvers import (
-    Factors,
-    MirrorDescentPairs,
-    PairwiseProblem,
-    solve,
-    split_factors,
-    split_starts,
-)
+from jointwise.solvers import Factors, MirrorDescentPairs, PairwiseProblem, solve, split_factors, split_starts
 from jointwise.solvers.pairs_successive_projection import (
     check_n_components,
     most_split_components,

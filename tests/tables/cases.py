@@ -20,11 +20,7 @@ COLUMNS = {
     "flag": ([True, False, True], [1, 0, 1], "bool"),
     "text": (["b", "a", "b"], [1, 0, 1], "string"),
     "day": ([dt.date(1970, 1, 3), dt.date(1969, 12, 31), dt.date(2024, 2, 29)], [2, -1, 19782], "date"),
-    "time": (
-        [NOON, MIDNIGHT, NOON],
-        [18809 + 43200.123456 / 86400, -1, 18809 + 43200.123456 / 86400],
-        "datetime[us]",
-    ),
+    "time": ([NOON, MIDNIGHT, NOON], [18809 + 43200.123456 / 86400, -1, 18809 + 43200.123456 / 86400], "datetime[us]"),
 }
 CONTAINERS = {
     "dict": dict,

@@ -157,10 +157,7 @@ def test_time_zones():
         ({"name": "x", "kind": "continuous", "step": -1.0}, "`step` must be zero or"),
         ({"name": "x", "kind": "integer", "step": 2.0}, "its step is one"),
         ({"name": "x", "kind": "categorical", "categories": ("a",), "step": 2.0}, "only a number can have a support"),
-        (
-            {"name": "x", "kind": "categorical", "categories": (dt.date(2020, 1, 1),)},
-            "Convert the column to text",
-        ),
+        ({"name": "x", "kind": "categorical", "categories": (dt.date(2020, 1, 1),)}, "Convert the column to text"),
         ({"name": "x", "kind": "categorical", "categories": (float("nan"),)}, "finite number"),
         ({"name": "x", "kind": "categorical", "categories": (1, True)}, "equal categories"),
     ],
@@ -172,14 +169,7 @@ def test_impossible_variables_are_refused(fields, message):
 
 LABELS = [("a", "b"), (False, True), (True,), (1, 5), (1.5, 2.0), (1, 2.5), ("a", 1), (True, "a"), (False, 3),
           (2**63, 1), (1e300,), ("",), ("\ud800", "b")]  # fmt: skip
-LOGICAL = [
-    *DTYPES,
-    "datetime[s]",
-    "datetime[ns]",
-    "datetime[ns,UTC]",
-    "datetime[us,Europe/Paris]",
-    "datetime[ms,+02:00]",
-]
+LOGICAL = [*DTYPES, *(f"datetime[{kind}]" for kind in ("s", "ns", "ns,UTC", "us,Europe/Paris", "ms,+02:00"))]
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

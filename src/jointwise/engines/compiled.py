@@ -29,21 +29,15 @@ class CompiledEngine(PosteriorEngine):
 
     Parameters
     ----------
-    codes : array of shape (n, N), uint8 or uint16
-        Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
-    n_bins : sequence of N ints
-    weights : array of shape (n,), optional
+    codes, n_bins, weights
+        As those of `reference.pair_counts`.
     n_threads : int, optional
         Largest number of threads of a pass; all of numba's by default. Use one where passes over several tables run
         side by side, which numba's threads do not allow, and where sums must not depend on the machine.
     """
 
     def __init__(
-        self,
-        codes: CodeArray,
-        n_bins: Sequence[int],
-        weights: FloatArray | None = None,
-        n_threads: int | None = None,
+        self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, n_threads: int | None = None
     ) -> None:
         self._n_threads = n_threads
         self._codes = np.ascontiguousarray(codes)
@@ -69,15 +63,9 @@ class CompiledEngine(PosteriorEngine):
 
 @numba.njit(parallel=True, cache=True)
 def _threads(
-    codes: AnyArray,
-    starts: AnyArray,
-    tables: AnyArray,
-    mixing: AnyArray,
-    weights: AnyArray,
-    counts: AnyArray,
-    totals: AnyArray,
-    log_likelihoods: AnyArray,
-) -> None:
+    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
+    counts: AnyArray, totals: AnyArray, log_likelihoods: AnyArray,
+) -> None:  # fmt: skip
     """Split the rows into as many runs as there are tables of sums, and take each run in a thread."""
     n, n_parts = len(codes), len(totals)
     for part in numba.prange(n_parts):
@@ -89,15 +77,9 @@ def _threads(
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def _run(
-    codes: AnyArray,
-    starts: AnyArray,
-    tables: AnyArray,
-    mixing: AnyArray,
-    weights: AnyArray,
-    counts: AnyArray,
-    totals: AnyArray,
-    log_likelihoods: AnyArray,
-) -> None:
+    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
+    counts: AnyArray, totals: AnyArray, log_likelihoods: AnyArray,
+) -> None:  # fmt: skip
     """Take one run of rows; fill counts (1, bins, F), totals (1, F) and log_likelihoods (1,)."""
     n, n_columns = codes.shape
     n_components = mixing.shape[0]

@@ -20,8 +20,9 @@ GRID = 2048
 # Rows counted at a time: their codes stay in the cache while all pairs of columns are counted.
 CACHED_ROWS = 65_536
 
-_values = numba.types.Array(numba.float64, 1, "C", readonly=True)
-_places = numba.types.Array(numba.int64, 1, "C", readonly=True)
+_Array = numba.types.Array
+_values, _places = (_Array(kind, 1, "C", readonly=True) for kind in (numba.float64, numba.int64))
+_CODES = (numba.uint8, numba.uint16)
 
 
 def interval_codes(values: FloatArray, edges: FloatArray, spikes: FloatArray, missing: int, codes: CodeArray) -> None:
@@ -55,7 +56,12 @@ def _grid(edges: FloatArray) -> tuple[AnyArray, float]:
     return np.searchsorted(cells, np.arange(GRID + 1)).astype(np.int64), scale
 
 
-def _interval_codes_of(
+@numba.njit(
+    [(_values, _values, _places, numba.float64, _values, numba.int64, _Array(kind, 1, "A")) for kind in _CODES],
+    cache=True,
+    nogil=True,
+)
+def _interval_codes(
     values: AnyArray, edges: AnyArray, first: AnyArray, scale: float, spikes: AnyArray, missing: int, codes: AnyArray
 ) -> None:
     n_edges = len(edges)
@@ -84,16 +90,6 @@ def _interval_codes_of(
         codes[i] = code
 
 
-_interval_codes = numba.njit(
-    [
-        (_values, _values, _places, numba.float64, _values, numba.int64, numba.types.Array(kind, 1, "A"))
-        for kind in (numba.uint8, numba.uint16)
-    ],
-    cache=True,
-    nogil=True,
-)(_interval_codes_of)
-
-
 def label_codes(positions: FloatArray, code_of: AnyArray, missing: int, codes: CodeArray) -> None:
     """Write the code of each cell's label into a column of codes.
 
@@ -109,31 +105,15 @@ def label_codes(positions: FloatArray, code_of: AnyArray, missing: int, codes: C
     _label_codes(np.ascontiguousarray(positions), np.asarray(code_of, dtype=np.int64), missing, codes)
 
 
-def _label_codes_of(positions: AnyArray, code_of: AnyArray, missing: int, codes: AnyArray) -> None:
+@numba.njit([(_values, _places, numba.int64, _Array(kind, 1, "A")) for kind in _CODES], cache=True, nogil=True)
+def _label_codes(positions: AnyArray, code_of: AnyArray, missing: int, codes: AnyArray) -> None:
     for i in range(len(positions)):
         position = positions[i]
         codes[i] = code_of[np.uint64(position)] if position == position else missing  # noqa: PLR0124  # not NaN
 
 
-_label_codes = numba.njit(
-    [(_values, _places, numba.int64, numba.types.Array(kind, 1, "A")) for kind in (numba.uint8, numba.uint16)],
-    cache=True,
-    nogil=True,
-)(_label_codes_of)
-
-
 def pair_counts(codes: CodeArray, n_bins: Sequence[int]) -> AnyArray:
-    """Count how often the codes of every pair of columns occur together; see `reference.pair_counts`.
-
-    Parameters
-    ----------
-    codes : array of shape (n, N), uint8 or uint16
-    n_bins : sequence of N ints
-
-    Returns
-    -------
-    counts : array of int64, shape (I, I), I the sum of `n_bins`
-    """
+    """Count how often the codes of every pair of columns occur together; see `reference.pair_counts`."""
     starts, present = padded_bins(n_bins)
     padded = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
     for start in range(0, len(codes), CACHED_ROWS):
@@ -143,7 +123,12 @@ def pair_counts(codes: CodeArray, n_bins: Sequence[int]) -> AnyArray:
     return counts
 
 
-def _add_pairs_of(counts: AnyArray, columns: AnyArray, starts: AnyArray) -> None:
+@numba.njit(
+    [(numba.int64[:, ::1], _Array(kind, 2, "C", readonly=True), numba.uint64[::1]) for kind in _CODES],
+    cache=True,
+    nogil=True,
+)
+def _add_pairs(counts: AnyArray, columns: AnyArray, starts: AnyArray) -> None:
     """Add pairs of codes to the counts on and above the diagonal; columns (N, n)."""
     n_columns, n = columns.shape
     for j in range(n_columns):
@@ -152,13 +137,3 @@ def _add_pairs_of(counts: AnyArray, columns: AnyArray, starts: AnyArray) -> None
             second, table = columns[k], counts[starts[j] :, starts[k] :]
             for i in range(n):
                 table[np.uint64(first[i]), np.uint64(second[i])] += 1
-
-
-_add_pairs = numba.njit(
-    [
-        (numba.int64[:, ::1], numba.types.Array(kind, 2, "C", readonly=True), numba.uint64[::1])
-        for kind in (numba.uint8, numba.uint16)
-    ],
-    cache=True,
-    nogil=True,
-)(_add_pairs_of)

@@ -15,7 +15,7 @@ and added up in float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from itertools import combinations_with_replacement
 from typing import Any
@@ -55,10 +55,8 @@ class CudaEngine(PosteriorEngine):
 
     Parameters
     ----------
-    codes : array of shape (n, N), uint8 or uint16, or a list of tensors of shape (N, rows) on the card
-        Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
-    n_bins : sequence of N ints
-    weights : array of shape (n,), optional
+    codes, n_bins, weights
+        As those of `reference.pair_counts`; codes may also be a list of tensors of shape (N, rows) on the card.
     """
 
     def __init__(self, codes: CodeArray | list[Any], n_bins: Sequence[int], weights: FloatArray | None = None) -> None:
@@ -105,50 +103,35 @@ class _Blocks:
     """
 
     def __init__(self, codes: CodeArray | list[Any], weights: FloatArray | None) -> None:
+        import torch
+
+        self._codes = codes
         self._weights = weights
-        self._blocks: Iterable[Any]
-        if isinstance(codes, list):
-            self._blocks = codes
-        elif fits_on_card(codes.nbytes):
-            self._blocks = list(_Sent(codes))
-        else:
-            self._blocks = _Sent(codes)
+        if not isinstance(codes, list) and codes.nbytes < RESIDENT_SHARE * torch.cuda.mem_get_info()[0]:
+            self._codes = list(_sent(codes))
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         import torch
 
         start = 0
-        for block in self._blocks:
+        for block in self._codes if isinstance(self._codes, list) else _sent(self._codes):
             rows = slice(start, start + block.shape[1])
             start = rows.stop
             own = None if self._weights is None else torch.as_tensor(self._weights[rows], dtype=torch.float32)
             yield block, None if own is None else own.cuda()
 
 
-class _Sent:
-    """Blocks of coded rows as they are sent to the card, each of shape (N, rows)."""
-
-    def __init__(self, codes: CodeArray) -> None:
-        self._codes = codes
-
-    def __iter__(self) -> Iterator[Any]:
-        import torch
-
-        for start in range(0, max(len(self._codes), 1), STREAM_ROWS):
-            part = np.ascontiguousarray(self._codes[start : start + STREAM_ROWS])
-            if not part.flags.writeable:  # PyTorch warns of memory that it must not write
-                part = part.copy()
-            # PyTorch lacks arithmetic on uint16; int16 carries the same bits
-            sent = torch.from_numpy(part.view(np.int16) if part.dtype == np.uint16 else part).cuda()
-            yield sent.t().contiguous()  # a column's codes side by side, for neighbouring threads
-
-
-def fits_on_card(n_bytes: int) -> bool:
-    """Return whether this many bytes of codes can stay on the card and leave it room to work."""
+def _sent(codes: CodeArray) -> Iterator[Any]:
+    """Yield blocks of coded rows as they are sent to the card, each of shape (N, rows)."""
     import torch
 
-    free, _ = torch.cuda.mem_get_info()
-    return n_bytes < RESIDENT_SHARE * int(free)
+    for start in range(0, max(len(codes), 1), STREAM_ROWS):
+        part = np.ascontiguousarray(codes[start : start + STREAM_ROWS])
+        if not part.flags.writeable:  # PyTorch warns of memory that it must not write
+            part = part.copy()
+        # PyTorch lacks arithmetic on uint16; int16 carries the same bits
+        sent = torch.from_numpy(part.view(np.int16) if part.dtype == np.uint16 else part).cuda()
+        yield sent.t().contiguous()  # a column's codes side by side, for neighbouring threads
 
 
 def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: Any) -> tuple[Any, Any, Any]:

@@ -68,14 +68,10 @@ def subset_counts(
 
     Parameters
     ----------
-    codes : array of shape (n, N), uint8 or uint16
-        Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
-    n_bins : sequence of N ints
-        Number of bins I_n of each column.
+    codes, n_bins, weights
+        As those of `pair_counts`.
     subsets : iterable of tuples of ints
         Columns of each table, such as (0, 3, 4) for a triple.
-    weights : array of shape (n,), optional
-        Weights of the rows; one each by default.
 
     Returns
     -------
@@ -137,10 +133,8 @@ class ReferenceEngine(PosteriorEngine):
 
     Parameters
     ----------
-    codes : array of shape (n, N), uint8 or uint16
-        Column n holds 0 to n_bins[n] - 1, or n_bins[n] where a value is missing.
-    n_bins : sequence of N ints
-    weights : array of shape (n,), optional
+    codes, n_bins, weights
+        As those of `pair_counts`.
 
     Examples
     --------

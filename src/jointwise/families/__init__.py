@@ -23,14 +23,7 @@ from jointwise.families.base import Family
 from jointwise.families.bounded import Beta, Uniform
 from jointwise.families.derived import Lattice, Truncated
 from jointwise.families.discrete import Category, PointMass
-from jointwise.families.location_scale import (
-    Cauchy,
-    Gaussian,
-    GeneralizedGaussian,
-    Laplace,
-    Logistic,
-    StudentT,
-)
+from jointwise.families.location_scale import Cauchy, Gaussian, GeneralizedGaussian, Laplace, Logistic, StudentT
 from jointwise.families.positive import Exponential, Gamma, LogNormal
 
 __all__ = [
@@ -56,24 +49,9 @@ __all__ = [
 
 FAMILIES: dict[str, type[Family]] = {
     family.name: family
-    for family in (
-        Gaussian,
-        Laplace,
-        Uniform,
-        Exponential,
-        Cauchy,
-        StudentT,
-        GeneralizedGaussian,
-        Logistic,
-        Gamma,
-        LogNormal,
-        Beta,
-        PointMass,
-        Category,
-        Lattice,
-        Truncated,
-    )
-}
+    for family in (Gaussian, Laplace, Uniform, Exponential, Cauchy, StudentT, GeneralizedGaussian, Logistic, Gamma,
+                   LogNormal, Beta, PointMass, Category, Lattice, Truncated)
+}  # fmt: skip
 
 
 # Deepest nesting that a plain form may have; a lattice of a truncated family, three levels, is the deepest in use.

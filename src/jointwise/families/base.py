@@ -205,11 +205,7 @@ class Family(ABC):
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 
     def _at(
-        self,
-        function: Callable[[FloatArray], FloatArray],
-        x: FloatArray,
-        at_minus_infinity: float,
-        at_infinity: float,
+        self, function: Callable[[FloatArray], FloatArray], x: FloatArray, at_minus_infinity: float, at_infinity: float
     ) -> FloatArray:
         """Values of a private method at points of shape (..., 1) or (..., L), with limits at both ends."""
         # far outside the bulk, overflow to infinity and underflow to zero are the right limits

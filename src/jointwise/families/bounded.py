@@ -33,6 +33,12 @@ class Bounded(ParametricFamily):
     def _width(self) -> FloatArray:
         return self.high - self.low
 
+    def _from_low(self, x: FloatArray) -> FloatArray:
+        return np.clip((x - self.low) / self._width, 0.0, 1.0)
+
+    def _from_high(self, x: FloatArray) -> FloatArray:
+        return np.clip((self.high - x) / self._width, 0.0, 1.0)
+
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of each atom."""
         return self.low.copy(), self.high.copy()
@@ -65,10 +71,10 @@ class Uniform(Bounded):
         return np.where(inside, -np.log(self._width), -np.inf)
 
     def _cdf(self, x: FloatArray) -> FloatArray:
-        return np.clip((x - self.low) / self._width, 0.0, 1.0)
+        return self._from_low(x)
 
     def _sf(self, x: FloatArray) -> FloatArray:
-        return np.clip((self.high - x) / self._width, 0.0, 1.0)
+        return self._from_high(x)
 
     def _ppf(self, q: FloatArray) -> FloatArray:
         return self.low + q * self._width
@@ -122,12 +128,6 @@ class Beta(Bounded):
     b: FloatArray
     low: FloatArray = 0.0  # type: ignore[assignment]  # broadcast in construction
     high: FloatArray = 1.0  # type: ignore[assignment]  # broadcast in construction
-
-    def _from_low(self, x: FloatArray) -> FloatArray:
-        return np.clip((x - self.low) / self._width, 0.0, 1.0)
-
-    def _from_high(self, x: FloatArray) -> FloatArray:
-        return np.clip((self.high - x) / self._width, 0.0, 1.0)
 
     def _logpdf(self, x: FloatArray) -> FloatArray:
         kernel = _log_power(self._from_low(x), self.a - 1) + _log_power(self._from_high(x), self.b - 1)

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -27,8 +28,34 @@ _WINDOW = 512
 _UNDERFLOW = 1e-290
 
 
+class Derived(Family):
+    """Atoms made from those of a continuous base, one from each."""
+
+    base: Family
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms ``L``."""
+        return self.base.n_atoms
+
+    def take(self, index: ArrayLike) -> Self:
+        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
+        return replace(self, base=self.base.take(index))  # type: ignore[type-var]  # final classes are dataclasses
+
+    @property
+    @abstractmethod
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of each atom."""
+
+    def _mean(self) -> FloatArray:
+        return self._moments[0].copy()
+
+    def _var(self) -> FloatArray:
+        return self._moments[1].copy()
+
+
 @dataclass(frozen=True, eq=False)
-class Truncated(Family):
+class Truncated(Derived):
     r"""The atoms of a continuous family, conditional on an interval: :math:`f(x) / P(low < X \le high)`.
 
     Support: that of the base, cut to [low, high]. Mean and variance come from quadrature of the quantile function. They
@@ -73,18 +100,9 @@ class Truncated(Family):
                 f"An atom of the {self.base.name} base has no mass in ({self.low}, {self.high}]."
             )
 
-    @property
-    def n_atoms(self) -> int:
-        """Number of atoms ``L``."""
-        return self.base.n_atoms
-
     @cached_property
     def _total(self) -> FloatArray:
         return self.base.mass(self.low, self.high)
-
-    def take(self, index: ArrayLike) -> Family:
-        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
-        return Truncated(self.base.take(index), self.low, self.high)
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of each atom's support, cut to the interval."""
@@ -123,8 +141,7 @@ class Truncated(Family):
 
     def _sample(self, atoms: IntArray, rng: np.random.Generator) -> FloatArray:
         u = np.maximum(rng.random(len(atoms)), 2.0**-54)  # never zero, whose quantile may be infinite
-        drawn = Truncated(self.base.take(atoms), self.low, self.high)
-        return drawn._quantile(u, 1 - u)
+        return self.take(atoms)._quantile(u, 1 - u)
 
     @cached_property
     def _moments(self) -> tuple[FloatArray, FloatArray]:
@@ -141,12 +158,6 @@ class Truncated(Family):
         tail = np.where(np.isinf(end), np.inf, 0.0) - np.where(np.isinf(start), np.inf, 0.0)
         return np.where(no_mean, tail, mean), np.where(no_mean, np.nan, np.where(no_var, np.inf, var))
 
-    def _mean(self) -> FloatArray:
-        return self._moments[0].copy()
-
-    def _var(self) -> FloatArray:
-        return self._moments[1].copy()
-
     def _mode(self) -> FloatArray:
         start, end = self.support()
         return _best(self, np.stack([np.clip(self.base.mode(), start, end), start, end]))
@@ -156,7 +167,7 @@ class Truncated(Family):
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice(Family):
+class Lattice(Derived):
     r"""Integer atoms from a continuous family, :math:`P(X = k) = P(k - 1/2 < Y \le k + 1/2)`.
 
     Support: integers. Mean and variance: those of the base plus a correction summed over 1025 points around the
@@ -189,15 +200,6 @@ class Lattice(Family):
 
     def __post_init__(self) -> None:
         _refuse_discrete(self.base, self.name)
-
-    @property
-    def n_atoms(self) -> int:
-        """Number of atoms ``L``."""
-        return self.base.n_atoms
-
-    def take(self, index: ArrayLike) -> Family:
-        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
-        return Lattice(self.base.take(index))
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the first and last integer of each atom."""
@@ -292,12 +294,6 @@ class Lattice(Family):
         square = square + reach * (at_left + at_right) / 6 + (below + above) / 12
         var = np.maximum(square - shift**2, 0.0)
         return centre + shift, np.where(np.isinf(base_var), np.inf, var)
-
-    def _mean(self) -> FloatArray:
-        return self._moments[0].copy()
-
-    def _var(self) -> FloatArray:
-        return self._moments[1].copy()
 
     def _mode(self) -> FloatArray:
         # the cell of the base's mode, or a neighbour if the mode is near its edge and the density is skew

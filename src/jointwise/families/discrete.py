@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class OnePoint(ParametricFamily):
-    """Atoms that give probability one to one point each."""
+    """Atoms that give probability one to one point each, their only parameter."""
 
     is_discrete: ClassVar[bool] = True
 
     @property
-    @abstractmethod
-    def _point(self) -> FloatArray: ...
+    def _point(self) -> FloatArray:
+        return np.asarray(getattr(self, self.parameter_names()[0]))
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the point of each atom, as both ends."""
@@ -74,10 +73,6 @@ class PointMass(OnePoint):
     name: ClassVar[str] = "point_mass"
     loc: FloatArray
 
-    @property
-    def _point(self) -> FloatArray:
-        return self.loc
-
     def _mean(self) -> FloatArray:
         return self.loc.copy()
 
@@ -109,10 +104,6 @@ class Category(OnePoint):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require((self.code >= 0) & (self.code == np.floor(self.code)), "code", "a whole number from 0 up")
-
-    @property
-    def _point(self) -> FloatArray:
-        return self.code
 
     def _mean(self) -> FloatArray:
         return np.full(self.n_atoms, np.nan)

@@ -89,10 +89,8 @@ class Gaussian(LocationScale):
 
     Parameters
     ----------
-    loc : float or array of shape (L,)
-        Location :math:`\mu`.
-    scale : float or array of shape (L,)
-        Scale :math:`\sigma > 0`.
+    loc, scale : float or array of shape (L,)
+        Location :math:`\mu` and scale :math:`\sigma > 0`.
 
     Examples
     --------
@@ -130,10 +128,8 @@ class Laplace(LocationScale):
 
     Parameters
     ----------
-    loc : float or array of shape (L,)
-        Location :math:`\mu`.
-    scale : float or array of shape (L,)
-        Scale :math:`b > 0`.
+    loc, scale : float or array of shape (L,)
+        Location :math:`\mu` and scale :math:`b > 0`.
 
     Examples
     --------
@@ -254,8 +250,7 @@ class StudentT(LocationScale):
 
     def _log_tail_constant(self) -> FloatArray:
         """Return log c of the leading term of the tail, P(Z < -t) = (t/sqrt(df))^-df / c, for t^2 >> df."""
-        log_beta: FloatArray = special.betaln(self.df / 2, 0.5)
-        return np.log(self.df) + log_beta
+        return np.asarray(np.log(self.df) + special.betaln(self.df / 2, 0.5))
 
     def _standard_sample(self, atoms: IntArray, rng: np.random.Generator) -> FloatArray:
         return rng.standard_t(self.df[atoms])
@@ -326,10 +321,8 @@ class Logistic(LocationScale):
 
     Parameters
     ----------
-    loc : float or array of shape (L,)
-        Location :math:`\mu`.
-    scale : float or array of shape (L,)
-        Scale :math:`s > 0`.
+    loc, scale : float or array of shape (L,)
+        Location :math:`\mu` and scale :math:`s > 0`.
 
     Examples
     --------

@@ -19,17 +19,7 @@ MEMORY_LIMIT = 2 * 2**30  # most bytes of the counts
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Marginals:
-    """Counts of rows on the axes of a schema; those on equal axes add up.
-
-    Parameters
-    ----------
-    schema : Schema of N variables
-    axes : tuple of N axes
-    counts
-        Shape and layout are those of the subclass.
-    n_rows : float
-        Number of rows, or sum of their weights, rows with missing values included.
-    """
+    """Counts of rows on the axes of a schema; those on equal axes add up. Subclasses say how `counts` is laid out."""
 
     schema: Schema
     axes: tuple[Axis, ...]

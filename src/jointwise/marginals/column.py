@@ -159,7 +159,9 @@ class ColumnProfile:
         if self.counts:
             return self._labelled(kind)
         if kind is None:
-            kind = Kind.INTEGER if self.dtype == "int64" or self._promoted() else Kind.CONTINUOUS
+            # floats that are all whole are integers, as those with missing values often are
+            whole = self.dtype == "float64" and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
+            kind = Kind.INTEGER if self.dtype == "int64" or whole else Kind.CONTINUOUS
         if kind in {Kind.CATEGORICAL, "ordinal"}:
             return self._numbers_as_categories(ordered=kind == "ordinal")
         return self._integer() if kind == Kind.INTEGER else self._continuous()
@@ -224,10 +226,6 @@ class ColumnProfile:
             observed=(0.0, len(categories) - 1.0),
             dtype=self.dtype,
         )
-
-    def _promoted(self) -> bool:
-        """Return whether these floats are whole numbers, as integers with missing values often are."""
-        return self.dtype == "float64" and self.sketch.is_integral and self._largest() <= LARGEST_INTEGER
 
     def _largest(self) -> float:
         return max(-self.sketch.min, self.sketch.max)

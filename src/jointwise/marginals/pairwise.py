@@ -75,12 +75,7 @@ class PairwiseMarginals(Marginals):
 
     @classmethod
     def from_codes(
-        cls,
-        codes: CodeArray,
-        schema: Schema,
-        axes: Sequence[Axis],
-        sample_weight: Any = None,
-        device: str = "cpu",
+        cls, codes: CodeArray, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None, device: str = "cpu"
     ) -> PairwiseMarginals:
         """Return the counts of coded rows of shape (n, N), as `encode_rows` makes them; counted on the device."""
         _check_memory(schema, axes)
@@ -104,14 +99,6 @@ class PairwiseMarginals(Marginals):
         )
 
     __hash__ = Marginals.__hash__
-
-    def allclose(self, other: PairwiseMarginals, rtol: float = 1e-9, atol: float = 0.0) -> bool:
-        """Return whether schema and axes are equal and all counts agree up to a tolerance."""
-        return (
-            (self.schema, self.axes) == (other.schema, other.axes)
-            and bool(np.isclose(self.n_rows, other.n_rows, rtol=rtol, atol=atol))
-            and np.allclose(self.counts, other.counts, rtol=rtol, atol=atol)
-        )
 
     @cached_property
     def _starts(self) -> IntArray:

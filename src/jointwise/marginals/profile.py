@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
@@ -103,17 +103,14 @@ class Profile:
         """Return, by column, the numbers that at least this share of the rows hold, each with its share."""
         found = {}
         for column in self.columns:
-            sketch = column.sketch
-            values, first = np.unique(np.concatenate([sketch.low, sketch.high]), return_index=True)
-            shares = np.concatenate([sketch.low_counts, sketch.high_counts])[first] / max(sketch.n, 1e-300)
+            values, counts = column.sketch.ends()
+            shares = counts / max(column.sketch.n, 1e-300)
             found[column.name] = {float(values[i]): float(shares[i]) for i in np.flatnonzero(shares >= least)}
         return found
 
     def without(self, names: Collection[str]) -> Profile:
         """Return the profile of the other columns."""
-        for name in names:
-            if name not in self.names:
-                raise unknown_name("column", name, self.names)
+        self._check_known("column", names)
         return replace(self, columns=tuple(column for column in self if column.name not in names))
 
     def schema(
@@ -157,10 +154,13 @@ class Profile:
     def _by_name(self, argument: str, given: object, values: str) -> dict[str, Any]:
         if given is not None and not isinstance(given, Mapping):
             raise InputError(f"`{argument}` must be a mapping from column names to {values}; got {shown(given)}.")
-        for name in given or {}:
-            if name not in self.names:
-                raise unknown_name(f"variable in `{argument}`:", name, self.names)
+        self._check_known(f"variable in `{argument}`:", given or {})
         return dict(given or {})
+
+    def _check_known(self, what: str, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.names:
+                raise unknown_name(what, name, self.names)
 
     def axes(self, schema: Schema, n_bins: int) -> tuple[Axis, ...]:
         """Return the axis of each variable of a schema, with a bin for each spike.
@@ -177,10 +177,8 @@ class Profile:
             Largest number of intervals of a variable.
         """
         n_bins = check_integer("n_bins", n_bins, 1)
+        self._check_known("column", schema.names)
         profile = dict(zip(self.names, self.columns, strict=True))
-        for name in schema.names:
-            if name not in profile:
-                raise unknown_name("column", name, self.names)
         return tuple(_axis(variable, profile[variable.name], n_bins) for variable in schema)
 
 

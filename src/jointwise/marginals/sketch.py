@@ -116,7 +116,10 @@ class ValueSketch:
             return self if len(self.keys) else other
         shift = max(self.shift, other.shift)
         parts = (self._coarser(shift), other._coarser(shift))
-        keys, *where = _merged_keys(parts[0].keys, parts[1].keys)
+        # with `return_index`, unique sorts stably, which is fast on two sorted lists
+        both = np.concatenate([part.keys for part in parts])
+        keys, _, place = np.unique(both, return_index=True, return_inverse=True)
+        where = np.split(place, [len(parts[0].keys)])
         low, high = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
         for part, at in zip(parts, where, strict=True):
             low[at], high[at] = np.minimum(low[at], part.low), np.maximum(high[at], part.high)
@@ -223,6 +226,11 @@ class ValueSketch:
         fills = 0 <= self.min <= 0.1 * self.n and self.max < 2 * self.n
         return bool(fills and np.all(self.counts <= self.high - self.low + 1))
 
+    def ends(self) -> tuple[FloatArray, AnyArray]:
+        """Return the different values at the ends of groups, increasing, and their counts; all values if `exact`."""
+        values, first = np.unique(np.concatenate([self.low, self.high]), return_index=True)
+        return values, np.concatenate([self.low_counts, self.high_counts])[first]
+
     def spikes(self, most_values: int = 10) -> tuple[float, ...]:
         """Return values that repeat far more often than a density allows.
 
@@ -236,8 +244,7 @@ class ValueSketch:
         >>> ValueSketch.of([0.0] * 50 + [7.0] * 20 + list(range(100, 150))).spikes()
         (0.0, 7.0)
         """
-        values, first = np.unique(np.concatenate([self.low, self.high]), return_index=True)
-        counts = np.concatenate([self.low_counts, self.high_counts])[first]
+        values, counts = self.ends()
         few = self.exact and 0 < len(values) <= most_values
         if few and (len(values) == 1 or self.n >= 10 * len(values)):
             return tuple(values.tolist())
@@ -252,7 +259,8 @@ def _tall(counts: AnyArray, n: float) -> AnyArray:
     """Return which values, given their counts in order, hold far more of the ``n`` rows than their neighbours."""
     tall = np.zeros(len(counts), dtype=bool)
     for i in np.flatnonzero(counts >= max(_SPIKE_ROWS, _SPIKE_SHARE * n)).tolist():
-        tall[i] = counts[i] > _SPIKE_FACTOR * np.median(_around(counts, i)) if len(counts) > 1 else True
+        around = np.concatenate([counts[max(i - 4, 0) : i], counts[i + 1 : i + 5]])
+        tall[i] = counts[i] > _SPIKE_FACTOR * np.median(around) if len(around) else True
     return tall
 
 
@@ -268,10 +276,6 @@ def _is_whole(values: FloatArray, step: float) -> bool:
     return bool(np.all(np.abs(numbers - np.rint(numbers)) <= _STEP_ERROR * np.abs(numbers)))
 
 
-def _around(counts: AnyArray, i: int) -> AnyArray:
-    return np.concatenate([counts[max(i - 4, 0) : i], counts[i + 1 : i + 5]])
-
-
 def _bounded(sketch: ValueSketch) -> ValueSketch:
     """Drop the fewest bits that leave at most LIMIT groups."""
     lowest, highest = 0, 63
@@ -280,14 +284,3 @@ def _bounded(sketch: ValueSketch) -> ValueSketch:
         groups = 1 + np.count_nonzero(np.diff(sketch.keys >> middle))
         lowest, highest = (lowest, middle) if groups <= sketch.LIMIT else (middle + 1, highest)
     return sketch._coarser(sketch.shift + lowest)  # noqa: SLF001  # the two halves of one step
-
-
-def _merged_keys(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the union of two increasing lists of keys, and the positions of each list's keys in it."""
-    both = np.concatenate([first, second])
-    order = np.argsort(both, kind="stable")
-    both = both[order]
-    new = np.concatenate([[True], both[1:] != both[:-1]])
-    where = np.empty(len(order), dtype=np.intp)
-    where[order] = np.cumsum(new) - 1
-    return both[new], where[: len(first)], where[len(first) :]

@@ -27,13 +27,11 @@ class SubsetMarginals(Marginals):
 
     Parameters
     ----------
-    schema : Schema of N variables
-    axes : tuple of N axes
+    schema, axes, n_rows
+        As those of `PairwiseMarginals`.
     counts : mapping from subsets to arrays of shape (n_bins of the first, n_bins of the second, ...)
         A subset is a tuple of increasing positions of variables, such as (0, 2, 3). Each table counts the rows in
         which no variable of its subset is missing.
-    n_rows : float
-        Number of rows, or sum of their weights, rows with missing values included.
 
     Examples
     --------

@@ -8,8 +8,8 @@ tail. Zero is also evident for positive numbers that differ by factors rather th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from scipy.special import ndtr, ndtri
 
@@ -63,29 +63,14 @@ def evident_support(sketch: ValueSketch, spikes: Sequence[float], *, natural: bo
     return low, high
 
 
-@dataclass(frozen=True)
-class _Side:
-    """A column as distances from a bound.
+class _Side(NamedTuple):
+    """A column as distances from a bound."""
 
-    Parameters
-    ----------
-    gap : float
-        Distance to the nearest value; negative if there are values beyond.
-    repeats : float
-        Number of rows with the nearest value; zero for integers, which repeat anywhere.
-    n : float
-        Number of rows.
-    quantile : callable
-        Returns the distance within which a share of the rows lies.
-    is_zero : bool
-        Whether the bound is zero, the origin of factors.
-    """
-
-    gap: float
-    repeats: float
-    n: float
-    quantile: Callable[[float], float]
-    is_zero: bool
+    gap: float  # distance to the nearest value; negative if there are values beyond
+    repeats: float  # number of rows with the nearest value; zero for integers, which repeat anywhere
+    n: float  # number of rows
+    quantile: Callable[[float], float]  # returns the distance within which a share of the rows lies
+    is_zero: bool  # whether the bound is zero, the origin of factors
 
     @classmethod
     def below(cls, sketch: ValueSketch, bound: float) -> _Side:

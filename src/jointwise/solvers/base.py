@@ -175,11 +175,7 @@ def solve(
     return Solution(solver.value(state), status, _message(solver, status, record), record, len(record) - 1)
 
 
-def _message(
-    solver: Solver[ProblemT, StateT, ValueT],
-    status: Status,
-    history: FloatArray,
-) -> str:
+def _message(solver: Solver[ProblemT, StateT, ValueT], status: Status, history: FloatArray) -> str:
     steps = len(history) - 1
     name = type(solver).__name__
     message = {

@@ -98,8 +98,7 @@ class AlternatingMirrorDescent(Solver[PairwiseProblem, _State, Factors]):
         others = np.tensordot(problem.share_matrix, inner, axes=1)
         largest = np.array([np.diag(gram).max() for gram in problem.grams])
         bounds = np.append(
-            largest * np.einsum("nrr->nr", others).max(axis=1),
-            0.5 * np.einsum("nrr,nrr->r", inner, others).max(),
+            largest * np.einsum("nrr->nr", others).max(axis=1), 0.5 * np.einsum("nrr,nrr->r", inner, others).max()
         )
         rates = 0.5 / np.where(bounds > 0, bounds, 1.0)  # without pairs there is no gradient, and any rate will do
         if self.coefficient_rate is not None:
@@ -117,12 +116,7 @@ class AlternatingMirrorDescent(Solver[PairwiseProblem, _State, Factors]):
             others = np.tensordot(problem.share_matrix[n], inner, axes=1)
             block = _Block(gram, weights[:, None] * others * weights, (problem.stacked[rows] @ coefficients) * weights)
             found = _descend(
-                block,
-                coefficients[rows],
-                rates[n],
-                weights,
-                self.n_inner,
-                adapt=self.coefficient_rate is None,
+                block, coefficients[rows], rates[n], weights, self.n_inner, adapt=self.coefficient_rate is None
             )
             coefficients[rows], rates[n] = found.columns, found.rate
             inner[n] = found.columns.T @ gram @ found.columns

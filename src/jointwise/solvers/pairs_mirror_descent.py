@@ -12,7 +12,6 @@ from jointwise._typing import BoolArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.solvers.base import Solver
 from jointwise.solvers.pairs_problem import Pair, PairwiseProblem
-from jointwise.solvers.starts import margin_coefficients
 
 PairCoefficients = dict[Pair, FloatArray]
 # A step is taken if the objective falls by at least this share of the decrease that the gradient alone promises. Steps
@@ -99,9 +98,8 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
 
     def init(self, problem: PairwiseProblem) -> _State:
         """Return the start: products of the margins' coefficients."""
-        margins = margin_coefficients(problem)
         # a little of every atom, because multiplicative steps cannot leave zero
-        centres = [0.9 * m + 0.1 / m.size for m in margins]
+        centres = [0.9 * m + 0.1 / m.size for m in problem.margin_coefficients]
         by_shape = defaultdict(list)
         for j, k in problem.pairs:
             by_shape[problem.sizes[j], problem.sizes[k]].append((j, k))
@@ -109,10 +107,7 @@ class MirrorDescentPairs(Solver[PairwiseProblem, _State, PairCoefficients]):
         return _sorted_out(batches, {}, 0.0)
 
     def _start(self, problem: PairwiseProblem, pairs: tuple[Pair, ...], centres: list[FloatArray]) -> _Batch:
-        grams = (
-            np.stack([problem.grams[j] for j, _ in pairs]),
-            np.stack([problem.grams[k] for _, k in pairs]),
-        )
+        grams = (np.stack([problem.grams[j] for j, _ in pairs]), np.stack([problem.grams[k] for _, k in pairs]))
         projected = np.stack([problem.projected[pair] for pair in pairs])
         norms = np.array([problem.squared_norms[pair] for pair in pairs])
         start = np.stack([np.outer(centres[j], centres[k]) for j, k in pairs])

@@ -10,6 +10,7 @@ import numpy as np
 
 from jointwise.exceptions import InputError
 from jointwise.solvers.factors import Factors, frozen, stacked_slices
+from jointwise.solvers.simplex import simplex_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Pair = tuple[int, int]
 # Masses are sums of many counts or cdf differences: this much rounding is accepted.
 SUM_TOLERANCE = 1e-6
+MARGIN_TOL = 1e-3  # of a start's margins, in nats
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +139,12 @@ class PairwiseProblem:
         if self.margins is not None:
             return self.margins
         return tuple(frozen(self._margin_from_pairs(n)) for n in range(self.n_variables))
+
+    @cached_property
+    def margin_coefficients(self) -> tuple[FloatArray, ...]:
+        """Coefficients (L_n,) of the 1-D maximum-likelihood fit of each variable."""
+        margins = zip(self.masses, self.settled_margins, strict=True)
+        return tuple(frozen(simplex_weights(masses, margin, tol=MARGIN_TOL)) for masses, margin in margins)
 
     @cached_property
     def scaled_pairs(self) -> dict[Pair, FloatArray]:

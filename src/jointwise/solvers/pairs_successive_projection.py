@@ -11,7 +11,7 @@ from jointwise.exceptions import InputError, RankError
 from jointwise.solvers.base import Solution, Status
 from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_problem import Pair, PairwiseProblem
-from jointwise.solvers.starts import margin_coefficients, random_start
+from jointwise.solvers.starts import random_start
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,7 +141,19 @@ def split_factors(
             f"groups must divide the variables 0 to {problem.n_variables - 1} between two groups, neither of them "
             f"empty; got {groups}."
         )
-    return _split_factors(problem, pair_coefficients, n_components, groups, rng, margin_coefficients(problem))
+    margins = problem.margin_coefficients
+    X = np.block([[_block(pair_coefficients, margins, j, k) for k in groups[1]] for j in groups[0]])
+    W = X[:, successive_projection(X, n_components)]
+    H = nonnegative_least_squares(W, X)
+    coefficients: list[FloatArray] = [np.empty(0)] * problem.n_variables
+    scales = []
+    for group, factor in zip(groups, (W, H), strict=True):
+        parts = np.split(factor, np.cumsum([problem.sizes[n] for n in group])[:-1])
+        scales.append(np.mean([part.sum(axis=0) for part in parts], axis=0))
+        for n, part in zip(group, parts, strict=True):
+            coefficients[n] = _normalised(part, margins[n])
+    weights = scales[0] * scales[1]
+    return _filled(problem, Factors(weights / weights.sum(), tuple(coefficients)), n_components, rng)
 
 
 def split_starts(
@@ -159,14 +171,10 @@ def split_starts(
 
     Parameters
     ----------
-    problem : PairwiseProblem
-    pair_coefficients : mapping from (j, k), j < k, to arrays of shape (L_j, L_k)
-        T_jk, from `MirrorDescentPairs`.
-    n_components : int
-        Number of components F.
+    problem, pair_coefficients, n_components, rng
+        As those of `split_factors`.
     n_splits : int
         Number of splits to draw.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -181,10 +189,9 @@ def split_starts(
     check_n_components(problem.sizes, n_components)
     if n_splits < 1:
         raise InputError(f"n_splits must be one or more; got {n_splits}.")
-    margins = margin_coefficients(problem)
     splits = even_splits(problem.sizes, n_splits, rng)
-    found = [_split_factors(problem, pair_coefficients, n_components, groups, rng, margins) for groups in splits]
-    return best_split(problem, [_mixed(factors, margins) for factors in found])
+    found = [split_factors(problem, pair_coefficients, n_components, groups, rng) for groups in splits]
+    return best_split(problem, [_mixed(factors, problem.margin_coefficients) for factors in found])
 
 
 def best_split(problem: PairwiseProblem, found: Sequence[Factors]) -> Solution[Factors]:
@@ -236,32 +243,6 @@ def _even_split(sizes: Sequence[int], order: Sequence[int] | IntArray) -> Groups
     first = reached[max(reached)]
     second = tuple(int(n) for n in order if int(n) not in first)
     return first, second
-
-
-def _split_factors(
-    problem: PairwiseProblem,
-    pair_coefficients: Mapping[Pair, FloatArray],
-    n_components: int,
-    groups: Groups,
-    rng: np.random.Generator,
-    margins: tuple[FloatArray, ...],
-) -> Factors:
-    blocks = [[_block(pair_coefficients, margins, j, k) for k in groups[1]] for j in groups[0]]
-    X = np.block(blocks)
-    chosen = successive_projection(X, n_components)
-    W = X[:, chosen]
-    H = nonnegative_least_squares(W, X)
-    coefficients: list[FloatArray] = [np.empty(0)] * problem.n_variables
-    scales = []
-    for group, factor in zip(groups, (W, H), strict=True):
-        sizes = [problem.sizes[n] for n in group]
-        parts = np.split(factor, np.cumsum(sizes)[:-1])
-        scales.append(np.mean([part.sum(axis=0) for part in parts], axis=0))
-        for n, part in zip(group, parts, strict=True):
-            coefficients[n] = _normalised(part, margins[n])
-    weights = scales[0] * scales[1]
-    found = Factors(weights / weights.sum(), tuple(coefficients))
-    return _filled(problem, found, n_components, rng)
 
 
 def _block(pair_coefficients: Mapping[Pair, FloatArray], margins: tuple[FloatArray, ...], j: int, k: int) -> FloatArray:

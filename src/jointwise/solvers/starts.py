@@ -10,20 +10,11 @@ from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_problem import PairwiseProblem
-from jointwise.solvers.simplex import simplex_weights
-
-MARGIN_TOL = 1e-3  # of a start's margins, in nats
-
-
-def margin_coefficients(problem: PairwiseProblem) -> tuple[FloatArray, ...]:
-    """Return the coefficients (L_n,) of the 1-D maximum-likelihood fit of each variable."""
-    margins = zip(problem.masses, problem.settled_margins, strict=True)
-    return tuple(simplex_weights(masses, margin, tol=MARGIN_TOL) for masses, margin in margins)
 
 
 def random_start(problem: PairwiseProblem, n_components: int, rng: np.random.Generator) -> Factors:
     """Return random factors around the independence of a problem's variables; see `start_around`."""
-    return start_around(margin_coefficients(problem), n_components, rng)
+    return start_around(problem.margin_coefficients, n_components, rng)
 
 
 def start_around(margins: Sequence[FloatArray], n_components: int, rng: np.random.Generator) -> Factors:
@@ -32,7 +23,7 @@ def start_around(margins: Sequence[FloatArray], n_components: int, rng: np.rando
     Parameters
     ----------
     margins : sequence of arrays of shape (L_n,)
-        Coefficients of the 1-D fit of each variable, as `margin_coefficients` gives them.
+        Coefficients of the 1-D fit of each variable, as `PairwiseProblem.margin_coefficients`.
     n_components : int
         Number of components F.
     rng : numpy.random.Generator

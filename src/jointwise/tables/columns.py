@@ -190,10 +190,6 @@ def _reader(name: str, types: set[type]) -> Callable[[str, list[Any]], Column]:
     raise InputError(f"Column {shown(name)} mixes values of type {mixture}; convert it to one type, such as text.")
 
 
-def _booleans(name: str, cells: list[Any]) -> Column:
-    return Column(name, "bool", np.array(cells, dtype=np.float64), (False, True))
-
-
 def _numbers(name: str, cells: list[Any]) -> Column:
     try:
         values = np.array(cells, dtype=np.float64)
@@ -223,16 +219,12 @@ def _dates(name: str, cells: list[Any]) -> Column:
     return Column(name, logical, np.array([variable.encode_value(cell) for cell in cells]))
 
 
-def _numpy_times(name: str, cells: list[Any]) -> Column:
-    return _times(name, np.array(cells))
-
-
 _READERS: tuple[tuple[tuple[type, ...], Callable[[str, list[Any]], Column]], ...] = (
-    ((bool, np.bool_), _booleans),  # before the numbers, because a bool is a Real too
+    ((bool, np.bool_), lambda name, cells: read_array(name, np.array(cells))),  # a bool is a Real too, so these first
     ((Real, Decimal), _numbers),
     ((str,), _text),
     ((dt.date,), _dates),
-    ((np.datetime64,), _numpy_times),
+    ((np.datetime64,), lambda name, cells: read_array(name, np.array(cells))),
 )
 
 

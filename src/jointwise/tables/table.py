@@ -93,9 +93,10 @@ def read_table(data: Any) -> Table:
         table = _read_frame(data)
     else:
         table = _read_array(data)
-    shape = f"(shape=({table.n_rows}, {len(table.names)})) while a minimum of 1 is required."
     if not table.names:
-        raise InputError(f"Found a table with 0 feature(s) {shape}")
+        raise InputError(
+            f"Found a table with 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required."
+        )
     return table
 
 
@@ -121,8 +122,7 @@ def _read_mapping(data: Mapping[Any, Any]) -> Table:
 
 
 def _read_frame(data: Any) -> Table:
-    names = data.column_names if hasattr(data, "column_names") else data.columns
-    names = tuple(str(name) for name in names)
+    names = tuple(map(str, data.column_names if hasattr(data, "column_names") else data.columns))
     _check_names(names)  # narwhals has errors of its own for equal names
     frame = nw.from_native(data, eager_only=True)
     container = frame.implementation.value

@@ -197,15 +197,11 @@ def times_of_days(
 def zoned_times(days: FloatArray, zone: dt.tzinfo) -> AnyArray:
     """Return days as an array of Python datetimes, all in one zone; None where they are NaN or infinite."""
     times: AnyArray = np.empty(len(days), dtype=object)
-    times[:] = [_in_zone(day, zone) if np.isfinite(day) else None for day in days.tolist()]
+    for n, day in enumerate(days.tolist()):
+        if np.isfinite(day):
+            moment = time_of_days(day, zone)
+            times[n] = moment if moment.tzinfo is zone else _edge(day, zone)
     return times
-
-
-def _in_zone(days: float, zone: dt.tzinfo) -> dt.datetime:
-    moment = time_of_days(days, zone)
-    if moment.tzinfo is zone:
-        return moment
-    return _edge(days, zone)
 
 
 def _counts(days: FloatArray, unit: str, first: int, last: int) -> IntArray:

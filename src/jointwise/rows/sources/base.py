@@ -36,22 +36,14 @@ class Source(ABC):
     def reduce(self, statistic: Callable[[Any], StatisticT]) -> StatisticT:
         """Return the sum of a statistic over all blocks, added in their order.
 
-        Parameters
-        ----------
-        statistic : callable
-            Maps a block to a small value with ``+``; it may be sent to other processes.
+        The statistic maps a block to a small value with ``+``; it may be sent to other processes.
         """
 
     @abstractmethod
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> AbstractContextManager[Rows]:
         """Context that yields the coded rows; files written for them are removed at its end.
 
-        Parameters
-        ----------
-        schema : Schema
-        axes : sequence of Axis
-        folder : Path, optional
-            Where codes that do not fit in memory are written; the system's folder for temporary files by default.
+        Codes that do not fit in memory are written to `folder`, by default the system's folder for temporary files.
         """
 
     def profile(self) -> Profile:

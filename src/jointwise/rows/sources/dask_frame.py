@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import cached_property, partial, reduce
-from operator import add
+from operator import add, call
 from pathlib import Path
 from typing import Any
 
@@ -157,10 +157,10 @@ def _applied(function: Callable[..., Any], parts: Sequence[Any], arguments: Sequ
     from dask import delayed
 
     sent = delayed(_same, pure=False)(function)
-    call = delayed(_call, pure=False)
+    applied = delayed(call, pure=False)
     if arguments is None:
-        return [call(sent, part) for part in parts]
-    return [call(sent, part, own) for part, own in zip(parts, arguments, strict=True)]
+        return [applied(sent, part) for part in parts]
+    return [applied(sent, part, own) for part, own in zip(parts, arguments, strict=True)]
 
 
 def _tree_sum(values: Sequence[Any]) -> Any:
@@ -179,10 +179,6 @@ def _sum(*values: Any) -> Any:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    return function(*arguments)
 
 
 def _length(part: Part, _: None) -> int:

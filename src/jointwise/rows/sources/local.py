@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -90,9 +90,7 @@ class LocalSource(Source):
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:
         """Context that yields the coded rows, in memory if they are few, else in a file that ends with the context."""
         code = partial(CodedRows.of_block, schema=schema, axes=tuple(axes), weights=self.weights)
-        with ExitStack() as stack:
-            codes = stack.enter_context(_Store(folder))
-            weights = stack.enter_context(_Store(folder))
+        with _Store(folder) as codes, _Store(folder) as weights:
             for part in self._map(code):
                 codes.append(part.codes)
                 if part.weights is not None:

@@ -36,20 +36,11 @@ def source(frame: Any) -> Source:
 
 
 class Cell(NamedTuple):
-    """A result of one partition.
+    """A result of one partition."""
 
-    Parameters
-    ----------
-    part, number : int
-        Partition, and position in it.
-    rows : int
-        Number of rows it was made from, for codes; else zero.
-    value : bytes
-    """
-
-    part: int
-    number: int
-    rows: int
+    part: int  # the partition
+    number: int  # position in it
+    rows: int  # number of rows it was made from, for codes; else zero
     value: bytes
 
 
