@@ -14,15 +14,7 @@ from jointwise._typing import FloatArray
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_tables
 from jointwise.cli.language import bind, parse_conditions, parse_question
-from jointwise.cli.models import (
-    FitSettings,
-    fit_table,
-    load_model,
-    load_stored,
-    note_odd_cells,
-    plain_model,
-    save_model,
-)
+from jointwise.cli.models import fit_table, load_model, load_stored, note_odd_cells, plain_model, save_model
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
@@ -115,20 +107,18 @@ def fit(
     Example: jointwise fit years/*.parquet -o years.jw
     """
     check_place(output)
-    settings = FitSettings(
-        target,
-        _by_column("--kind", kind, _kind, f"COLUMN=KIND with one of {', '.join(KINDS)}"),
-        _by_column("--support", support, _support, "COLUMN=LOW..HIGH, such as age=0.."),
-        _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
-        drop or [],
-        keep or [],
-        n_components,
-        seed,
-        checkpoint,
-    )
+    parameters: dict[str, Any] = {
+        "kinds": _by_column("--kind", kind, _kind, f"COLUMN=KIND with one of {', '.join(KINDS)}"),
+        "supports": _by_column("--support", support, _support, "COLUMN=LOW..HIGH, such as age=0.."),
+        "steps": _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
+        "keep": keep or [],
+        "n_components": n_components or "auto",
+        "random_state": seed,
+        "checkpoint": checkpoint,
+    }
     file = open_tables(data, missing or ())
-    note_odd_cells(file, settings.drop)
-    model = fit_table(file, settings)
+    note_odd_cells(file, drop or ())
+    model = fit_table(file, target, drop=drop or (), **parameters)
     save_model(plain_model(model), output)
     screen.note(model.summary())
 
@@ -330,9 +320,3 @@ def sample(
             drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
             drawn |= {name: [value] * len(rows) for name, value in fixed.items()}
             write({name: drawn[name] for name in density.names})
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    for command in (fit, info, query, sample):
-        app.command()(command)

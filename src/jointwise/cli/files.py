@@ -25,6 +25,7 @@ _SPOOLED: dict[str, Path] = {}
 SPOOL_SHARE, MOST_OF_A_DEVICE = 0.9, 1 << 30
 # Bytes copied at once.
 CHUNK = 1 << 20
+TEXT_FILES = {"csv": CsvFile, "json": JsonFile}
 
 
 def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
@@ -41,8 +42,8 @@ def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
     place = rereadable(path)
     label = label_of(path)
     kind = _kind(place, label)
-    if kind in {"csv", "json"}:
-        return (CsvFile if kind == "csv" else JsonFile)(place, label, frozenset(missing))
+    if kind in TEXT_FILES:
+        return TEXT_FILES[kind](place, label, frozenset(missing))
     return ArrowFile(place, label, kind)
 
 
@@ -67,10 +68,9 @@ def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
     if len(kinds) > 1:
         raise InputError(f"{label}: files of one table must be of one kind; these are {listed(sorted(kinds))}.")
     kind = kinds.pop()
-    if kind in {"csv", "json"}:
-        type_of_file = CsvFile if kind == "csv" else JsonFile
+    if kind in TEXT_FILES:
         named = zip(files, map(str, found), strict=True)
-        return ChainedFile([type_of_file(file, name, frozenset(missing)) for file, name in named], label)
+        return ChainedFile([TEXT_FILES[kind](file, name, frozenset(missing)) for file, name in named], label)
     return DatasetFile(files, label, kind)
 
 
