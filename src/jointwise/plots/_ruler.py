@@ -42,32 +42,15 @@ FOR_A_STRIP = 2
 
 @dataclass(frozen=True, eq=False)
 class Ruler:
-    """Layout of a variable.
-
-    Parameters
-    ----------
-    variable : Variable
-    dictionary : Dictionary
-        Its atoms in use.
-    coefficients : array of shape (L, F)
-        Their coefficients in each component.
-    mixing : array of shape (F,)
-        Weights of the components.
-    edges : array of shape (K + 1,)
-        Ends of the cells.
-    values : array of shape (K,) or None
-        The value of each cell, if each cell is one value.
-    spikes : array of shape (S,)
-        Values drawn in strips beside the range.
-    """
+    """Layout of a variable."""
 
     variable: Variable
-    dictionary: Dictionary
-    coefficients: FloatArray
-    mixing: FloatArray
-    edges: FloatArray
-    values: FloatArray | None
-    spikes: FloatArray
+    dictionary: Dictionary  # its atoms in use
+    coefficients: FloatArray  # of the atoms in each component, (L, F)
+    mixing: FloatArray  # weights of the components, (F,)
+    edges: FloatArray  # ends of the cells, (K + 1,)
+    values: FloatArray | None  # the value of each cell, if each cell is one value, (K,)
+    spikes: FloatArray  # values drawn in strips beside the range, (S,)
 
     @classmethod
     def of(cls, density: JointDensity, name: str) -> Ruler:
