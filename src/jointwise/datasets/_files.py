@@ -174,13 +174,7 @@ def _entries(archive: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]
         for number, member in enumerate(tar):
             _check_number(number)
             if member.isreg():
-                yield member.name, partial(_extracted, tar, member)
-
-
-def _extracted(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    stream = tar.extractfile(member)
-    assert stream is not None  # a regular file has contents
-    return stream
+                yield member.name, partial(tar.extractfile, member)  # type: ignore[misc]  # a regular file has contents
 
 
 def _check_number(n_members: int) -> None:
