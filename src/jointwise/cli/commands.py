@@ -172,16 +172,12 @@ def info(
     stored = load_stored(model)
     density = stored.density if isinstance(stored, ClassModel) else stored
     columns = _pairs(density) if pairs else _columns(density)
-    if form != "table":
-        with writing(output, form) as write:
-            write(columns)
-        return
-    screen.show(
+    lines = [
         f"{len(density.names)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
         *([f"check at the fit: {density.verdict}"] if density.verdict else []),
-        screen.table(columns),
-    )
+    ]
+    _put(output, form, [columns], [*lines, screen.table(columns)])
 
 
 def _classes(model: ClassModel) -> str:
@@ -190,15 +186,14 @@ def _classes(model: ClassModel) -> str:
 
 
 def _columns(density: JointDensity) -> dict[str, list[Any]]:
-    out: dict[str, list[Any]] = {"column": [], "kind": [], "values": [], "support": [], "step": [], "atoms": []}
-    for variable, dictionary in zip(density.schema, density.mixture.dictionaries, strict=True):
-        out["column"].append(variable.name)
-        out["kind"].append("ordinal" if variable.ordered else str(variable.kind))
-        out["values"].append(_values(variable))
-        out["support"].append(variable.shown_support())
-        out["step"].append(f"{variable.step:g}" if variable.step else "")
-        out["atoms"].append(" + ".join(dictionary.summary()))
-    return out
+    return {
+        "column": list(density.names),
+        "kind": ["ordinal" if variable.ordered else str(variable.kind) for variable in density.schema],
+        "values": [_values(variable) for variable in density.schema],
+        "support": [variable.shown_support() for variable in density.schema],
+        "step": [f"{variable.step:g}" if variable.step else "" for variable in density.schema],
+        "atoms": [" + ".join(dictionary.summary()) for dictionary in density.mixture.dictionaries],
+    }
 
 
 def _values(variable: Any) -> str:
@@ -258,10 +253,7 @@ def query(
     parts, table = answers.distribution(rest, bound.names)
     if form == "table":
         numeric = [name for name in bound.names if rest.schema[name].categories is None]
-        screen.show(
-            *_pictures(bound.names, parts, table, top),
-            *(answers.summary(rest, name) for name in numeric),
-        )
+        screen.show(*_pictures(bound.names, parts, table, top), *(answers.summary(rest, name) for name in numeric))
         return
     _put(output, form, answers.combinations(bound.names, parts, table, top), [])
 
@@ -282,6 +274,7 @@ def _pictures(names: tuple[str, ...], parts: list[answers.Partition], table: Flo
 
 
 def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], pictures: list[Any]) -> None:
+    """Show the pictures on the screen, or write the blocks in another format."""
     if form == "table":
         screen.show(*pictures)
         return

@@ -31,13 +31,8 @@ TEXT_FILES = {"csv": CsvFile, "json": JsonFile}
 def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
     """Open a table, of the kind that its first bytes show. ``-`` is standard input.
 
-    Standard input and pipes are copied to disk for the time being.
-
-    Parameters
-    ----------
-    path : str
-    missing : sequence of str
-        Text that marks a gap, besides empty cells, NA and NaN.
+    Standard input and pipes are copied to disk for the time being. ``missing`` holds text that marks a gap, besides
+    empty cells, NA and NaN.
     """
     place = rereadable(path)
     label = label_of(path)
@@ -50,12 +45,7 @@ def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
 def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
     """Open a table in one file, in several, or in folders; all files must be of one kind.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        A folder may hold other folders. One named like ``year=2024`` adds a column.
-    missing : sequence of str
-        Text that marks a gap, besides empty cells, NA and NaN.
+    A folder may hold other folders. One named like ``year=2024`` adds a column. ``missing`` is as in `open_table`.
     """
     if len(paths) == 1 and not Path(paths[0]).is_dir():
         return open_table(paths[0], missing)

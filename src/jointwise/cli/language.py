@@ -113,8 +113,7 @@ class _Parser:
             return names, ()
         if not bracketed:
             raise self._wrong(
-                "Only names may stand before the bar; write P(...) around a question with conditions there",
-                relation,
+                "Only names may stand before the bar; write P(...) around a question with conditions there", relation
             )
         self._next = start
         return (), self._list(self._condition)
