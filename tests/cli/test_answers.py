@@ -195,8 +195,7 @@ def test_summaries(density):
 
 
 @pytest.mark.parametrize(
-    ("law", "words"),
-    [(StudentT(1.5, 3.0, 1.0), "x: mean 3, median 3, "), (Cauchy(3.0, 1.0), "x: median 3, ")],
+    ("law", "words"), [(StudentT(1.5, 3.0, 1.0), "x: mean 3, median 3, "), (Cauchy(3.0, 1.0), "x: median 3, ")]
 )
 def test_a_mean_is_shown_if_it_exists(law, words):
     schema = Schema((Variable("x", "continuous"),))

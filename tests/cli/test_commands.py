@@ -273,10 +273,7 @@ def test_a_rare_condition_warns_once(model):
 def test_moments_beyond_the_calendar_of_python(tmp_path, dtype):
     step = 100 if dtype == pa.date32() else 100 * 86_400 * (1000 if dtype.unit == "ms" else 1)
     start = 2_940_000 * step // 100
-    columns = {
-        "t": pa.array([start + i * step for i in range(60)], dtype),
-        "c": ["u", "v", None] * 20,
-    }
+    columns = {"t": pa.array([start + i * step for i in range(60)], dtype), "c": ["u", "v", None] * 20}
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     run("fit", tmp_path / "t.parquet", "-o", tmp_path / "m.jw", "--n-components", 2)
     for form in ("csv", "jsonl", "parquet"):

@@ -10,8 +10,7 @@ from jointwise.solvers import Factors
 def dirichlet_factors(sizes, rank, seed, concentration=1.0):
     rng = np.random.default_rng(seed)
     return Factors(
-        rng.dirichlet(np.full(rank, 5.0)),
-        tuple(rng.dirichlet(np.full(size, concentration), rank).T for size in sizes),
+        rng.dirichlet(np.full(rank, 5.0)), tuple(rng.dirichlet(np.full(size, concentration), rank).T for size in sizes)
     )
 
 

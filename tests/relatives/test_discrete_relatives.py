@@ -5,14 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from tests.relatives.cases import (
-    error,
-    exact_pairs,
-    exact_triples,
-    random_law,
-    separable_law,
-    tensor,
-)
+from tests.relatives.cases import error, exact_pairs, exact_triples, random_law, separable_law, tensor
 
 from jointwise.axes import BinnedAxis
 from jointwise.exceptions import InputError, RankError

@@ -68,11 +68,7 @@ def test_gaps_are_left_out_of_their_projections_only():
 
 def test_text_and_integers_with_holes_have_states_too():
     rng = np.random.default_rng(0)
-    table = {
-        "job": rng.choice(["cook", "nurse"], 300),
-        "k": rng.choice([-5, 70], 300),
-        "flag": rng.random(300) < 0.3,
-    }
+    table = {"job": rng.choice(["cook", "nurse"], 300), "k": rng.choice([-5, 70], 300), "flag": rng.random(300) < 0.3}
     model = ProjectionPMF(1, random_state=0).fit(table)
     assert model.density_.probability({"k": 70}) == pytest.approx(np.mean(table["k"] == 70), abs=0.01)
     assert set(model.sample(50, random_state=0)["k"]) == {-5, 70}

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,20 +35,11 @@ _ROUND = np.array([1.0, 2.0, 2.5, 5.0, 10.0])
 Columns = dict[str, list[Any]]
 
 
-@dataclass(frozen=True)
-class Partition:
-    """The values of a variable, cut into rows.
+class Partition(NamedTuple):
+    """The values of a variable, cut into rows."""
 
-    Parameters
-    ----------
-    labels : tuple
-        A category or value as it is, an interval as a question writes it: "30..40".
-    regions : tuple of Region
-        The same as the density knows them. An interval leaves out the points that have rows of their own.
-    """
-
-    labels: tuple[Any, ...]
-    regions: tuple[Region, ...]
+    labels: tuple[Any, ...]  # a category or value as it is, an interval as a question writes it: "30..40"
+    regions: tuple[Region, ...]  # the same for the density; an interval leaves out points with rows of their own
 
 
 def distribution(density: JointDensity, names: tuple[str, ...]) -> tuple[list[Partition], FloatArray]:

@@ -100,8 +100,11 @@ def options(
     """Options before the command's name; `Commands` itself handles ``--debug``."""
 
 
-for module in (commands, rows, checks, showcase):
-    module.add_to(app)
+for command in (
+    *(commands.fit, commands.info, commands.query, commands.sample, rows.score, rows.impute, rows.classify),
+    *(checks.check, showcase.plot, showcase.reproduce, showcase.demo, showcase.bench),
+):
+    app.command()(command)
 
 
 @contextmanager

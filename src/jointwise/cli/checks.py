@@ -68,8 +68,3 @@ def _drawn(file: TableFile, schema: Schema, rng: np.random.Generator) -> FloatAr
             lowest: Any = np.sort(np.argpartition(tickets, MOST_ROWS)[:MOST_ROWS])
             kept, tickets = kept[lowest], tickets[lowest]
     return kept
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(check)

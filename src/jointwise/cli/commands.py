@@ -14,15 +14,7 @@ from jointwise._typing import FloatArray
 from jointwise.cli import answers, screen
 from jointwise.cli.files import open_tables
 from jointwise.cli.language import bind, parse_conditions, parse_question
-from jointwise.cli.models import (
-    FitSettings,
-    fit_table,
-    load_model,
-    load_stored,
-    note_odd_cells,
-    plain_model,
-    save_model,
-)
+from jointwise.cli.models import fit_table, load_model, load_stored, note_odd_cells, plain_model, save_model
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.events import Point
@@ -115,20 +107,18 @@ def fit(
     Example: jointwise fit years/*.parquet -o years.jw
     """
     check_place(output)
-    settings = FitSettings(
-        target,
-        _by_column("--kind", kind, _kind, f"COLUMN=KIND with one of {', '.join(KINDS)}"),
-        _by_column("--support", support, _support, "COLUMN=LOW..HIGH, such as age=0.."),
-        _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
-        drop or [],
-        keep or [],
-        n_components,
-        seed,
-        checkpoint,
-    )
+    parameters: dict[str, Any] = {
+        "kinds": _by_column("--kind", kind, _kind, f"COLUMN=KIND with one of {', '.join(KINDS)}"),
+        "supports": _by_column("--support", support, _support, "COLUMN=LOW..HIGH, such as age=0.."),
+        "steps": _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
+        "keep": keep or [],
+        "n_components": n_components or "auto",
+        "random_state": seed,
+        "checkpoint": checkpoint,
+    }
     file = open_tables(data, missing or ())
-    note_odd_cells(file, settings.drop)
-    model = fit_table(file, settings)
+    note_odd_cells(file, drop or ())
+    model = fit_table(file, target, drop=drop or (), **parameters)
     save_model(plain_model(model), output)
     screen.note(model.summary())
 
@@ -182,16 +172,12 @@ def info(
     stored = load_stored(model)
     density = stored.density if isinstance(stored, ClassModel) else stored
     columns = _pairs(density) if pairs else _columns(density)
-    if form != "table":
-        with writing(output, form) as write:
-            write(columns)
-        return
-    screen.show(
+    lines = [
         f"{len(density.names)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
         *([f"check at the fit: {density.verdict}"] if density.verdict else []),
-        screen.table(columns),
-    )
+    ]
+    _put(output, form, [columns], [*lines, screen.table(columns)])
 
 
 def _classes(model: ClassModel) -> str:
@@ -200,15 +186,14 @@ def _classes(model: ClassModel) -> str:
 
 
 def _columns(density: JointDensity) -> dict[str, list[Any]]:
-    out: dict[str, list[Any]] = {"column": [], "kind": [], "values": [], "support": [], "step": [], "atoms": []}
-    for variable, dictionary in zip(density.schema, density.mixture.dictionaries, strict=True):
-        out["column"].append(variable.name)
-        out["kind"].append("ordinal" if variable.ordered else str(variable.kind))
-        out["values"].append(_values(variable))
-        out["support"].append(variable.shown_support())
-        out["step"].append(f"{variable.step:g}" if variable.step else "")
-        out["atoms"].append(" + ".join(dictionary.summary()))
-    return out
+    return {
+        "column": list(density.names),
+        "kind": ["ordinal" if variable.ordered else str(variable.kind) for variable in density.schema],
+        "values": [_values(variable) for variable in density.schema],
+        "support": [variable.shown_support() for variable in density.schema],
+        "step": [f"{variable.step:g}" if variable.step else "" for variable in density.schema],
+        "atoms": [" + ".join(dictionary.summary()) for dictionary in density.mixture.dictionaries],
+    }
 
 
 def _values(variable: Any) -> str:
@@ -268,10 +253,7 @@ def query(
     parts, table = answers.distribution(rest, bound.names)
     if form == "table":
         numeric = [name for name in bound.names if rest.schema[name].categories is None]
-        screen.show(
-            *_pictures(bound.names, parts, table, top),
-            *(answers.summary(rest, name) for name in numeric),
-        )
+        screen.show(*_pictures(bound.names, parts, table, top), *(answers.summary(rest, name) for name in numeric))
         return
     _put(output, form, answers.combinations(bound.names, parts, table, top), [])
 
@@ -292,6 +274,7 @@ def _pictures(names: tuple[str, ...], parts: list[answers.Partition], table: Flo
 
 
 def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], pictures: list[Any]) -> None:
+    """Show the pictures on the screen, or write the blocks in another format."""
     if form == "table":
         screen.show(*pictures)
         return
@@ -330,9 +313,3 @@ def sample(
             drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
             drawn |= {name: [value] * len(rows) for name, value in fixed.items()}
             write({name: drawn[name] for name in density.names})
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    for command in (fit, info, query, sample):
-        app.command()(command)

@@ -25,36 +25,27 @@ _SPOOLED: dict[str, Path] = {}
 SPOOL_SHARE, MOST_OF_A_DEVICE = 0.9, 1 << 30
 # Bytes copied at once.
 CHUNK = 1 << 20
+TEXT_FILES = {"csv": CsvFile, "json": JsonFile}
 
 
 def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
     """Open a table, of the kind that its first bytes show. ``-`` is standard input.
 
-    Standard input and pipes are copied to disk for the time being.
-
-    Parameters
-    ----------
-    path : str
-    missing : sequence of str
-        Text that marks a gap, besides empty cells, NA and NaN.
+    Standard input and pipes are copied to disk for the time being. ``missing`` holds text that marks a gap, besides
+    empty cells, NA and NaN.
     """
     place = rereadable(path)
     label = label_of(path)
     kind = _kind(place, label)
-    if kind in {"csv", "json"}:
-        return (CsvFile if kind == "csv" else JsonFile)(place, label, frozenset(missing))
+    if kind in TEXT_FILES:
+        return TEXT_FILES[kind](place, label, frozenset(missing))
     return ArrowFile(place, label, kind)
 
 
 def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
     """Open a table in one file, in several, or in folders; all files must be of one kind.
 
-    Parameters
-    ----------
-    paths : sequence of str
-        A folder may hold other folders. One named like ``year=2024`` adds a column.
-    missing : sequence of str
-        Text that marks a gap, besides empty cells, NA and NaN.
+    A folder may hold other folders. One named like ``year=2024`` adds a column. ``missing`` is as in `open_table`.
     """
     if len(paths) == 1 and not Path(paths[0]).is_dir():
         return open_table(paths[0], missing)
@@ -67,10 +58,9 @@ def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
     if len(kinds) > 1:
         raise InputError(f"{label}: files of one table must be of one kind; these are {listed(sorted(kinds))}.")
     kind = kinds.pop()
-    if kind in {"csv", "json"}:
-        type_of_file = CsvFile if kind == "csv" else JsonFile
+    if kind in TEXT_FILES:
         named = zip(files, map(str, found), strict=True)
-        return ChainedFile([type_of_file(file, name, frozenset(missing)) for file, name in named], label)
+        return ChainedFile([TEXT_FILES[kind](file, name, frozenset(missing)) for file, name in named], label)
     return DatasetFile(files, label, kind)
 
 

@@ -113,8 +113,7 @@ class _Parser:
             return names, ()
         if not bracketed:
             raise self._wrong(
-                "Only names may stand before the bar; write P(...) around a question with conditions there",
-                relation,
+                "Only names may stand before the bar; write P(...) around a question with conditions there", relation
             )
         self._next = start
         return (), self._list(self._condition)
@@ -275,50 +274,32 @@ class _Binder:
         raise QuestionError(f"{shown(token.text)} has two conditions that do not make a range.", self._text, token.at)
 
 
-def _equal(variable: Variable, values: list[Any]) -> Region:
-    return parse_region(variable, values[0])
-
-
 def _unequal(variable: Variable, values: list[Any]) -> Region:
     if variable.categories is None:
         raise InputError(f"{shown(variable.name)} holds numbers: ask for a range instead of !=.")
     return parse_region(variable, {c for c in variable.categories if c != values[0]})
 
 
-def _range(variable: Variable, values: list[Any]) -> Region:
-    return parse_region(variable, (values[0], values[1]))
-
-
-def _below(variable: Variable, values: list[Any]) -> Region:
-    return _beyond(variable, Interval(-np.inf, _edge(variable, values[0], -np.inf)))
-
-
-def _above(variable: Variable, values: list[Any]) -> Region:
-    return _beyond(variable, Interval(_edge(variable, values[0], np.inf), np.inf))
-
-
-def _edge(variable: Variable, value: Any, towards: float) -> float:
-    """Next value that a variable can take after ``value``, which a strict comparison excludes."""
+def _beyond(variable: Variable, value: Any, towards: float) -> Interval:
+    """Values below ``value`` (towards minus infinity) or above it, without ``value`` itself."""
     parse_region(variable, (value, None))  # refuses categories without an order
     number = variable.encode_value(value)
     if variable.kind is Kind.CONTINUOUS:
-        return float(np.nextafter(number, towards))
-    return float(np.ceil(number) - 1 if towards < 0 else np.floor(number) + 1)
-
-
-def _beyond(variable: Variable, region: Interval) -> Interval:
-    if variable.categories is not None and (region.high < 0 or region.low >= len(variable.categories)):
+        end = np.nextafter(number, towards)
+    else:
+        end = np.ceil(number) - 1 if towards < 0 else np.floor(number) + 1
+    if variable.categories is not None and not 0 <= end < len(variable.categories):
         raise InputError(f"{shown(variable.name)} has no category beyond that one.")
-    return region
+    return Interval(-np.inf, float(end)) if towards < 0 else Interval(float(end), np.inf)
 
 
 _REGIONS: Mapping[str, Callable[[Variable, list[Any]], Region]] = {
-    "=": _equal,
+    "=": lambda variable, values: parse_region(variable, values[0]),
     "!=": _unequal,
-    "<": _below,
+    "<": lambda variable, values: _beyond(variable, values[0], -np.inf),
     "<=": lambda variable, values: parse_region(variable, (None, values[0])),
-    ">": _above,
+    ">": lambda variable, values: _beyond(variable, values[0], np.inf),
     ">=": lambda variable, values: parse_region(variable, (values[0], None)),
-    "in": _range,
+    "in": lambda variable, values: parse_region(variable, (values[0], values[1])),
     "one of": lambda variable, values: parse_region(variable, set(values)),
 }

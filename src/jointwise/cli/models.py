@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,37 +22,6 @@ from jointwise.joint.classes import read_model
 from jointwise.joint.serialization import MAGIC
 from jointwise.tables import Table, read_table
 from jointwise.tables.variables import Schema
-
-
-@dataclass(frozen=True)
-class FitSettings:
-    """How to fit a table.
-
-    Parameters
-    ----------
-    target : str, optional
-        Column that holds the class; it becomes categorical, and the last variable.
-    kinds : mapping of names to kinds
-    supports : mapping of names to (low, high)
-    steps : mapping of names to float
-    drop, keep : sequences of str
-        Columns to leave out, and columns to keep though they seem to name the rows.
-    n_components : int, optional
-        Number of components; chosen by held-out likelihood if None.
-    seed : int
-    checkpoint : str, optional
-        File that lets a stopped fit go on.
-    """
-
-    target: str | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    supports: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    steps: Mapping[str, float] = field(default_factory=dict)
-    drop: Sequence[str] = ()
-    keep: Sequence[str] = ()
-    n_components: int | None = None
-    seed: int = 0
-    checkpoint: str | None = None
 
 
 def load_model(path: str, missing: Sequence[str] = ()) -> JointDensity:
@@ -75,7 +43,7 @@ def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
     found = _open(path, missing)
     if isinstance(found, TableFile):
         note_fitting(found)
-        found = plain_model(fit_table(found, FitSettings(target=target)))
+        found = plain_model(fit_table(found, target))
     if isinstance(found, ClassModel) and found.target == target:
         return found
     density = _density(found)
@@ -111,15 +79,15 @@ def _density(model: ClassModel | JointDensity) -> JointDensity:
 def fitted(table: TableFile) -> JointDensity:
     """Density of a table that stands in the place of a model."""
     note_fitting(table)
-    return plain_density(fit_table(table, FitSettings()).density_)
+    return plain_density(fit_table(table).density_)
 
 
 def cross_fitted(table: TableFile, n_folds: int) -> list[JointDensity]:
     """Densities of a table; the k-th is fitted without every row n, counted from 0, with n % n_folds == k."""
     note_fitting(table)
-    first = fit_table(table, FitSettings(), fold=(0, n_folds))
-    same = FitSettings(drop=first.left_out_, keep=first.density_.names)  # the others get the same columns
-    others = [fit_table(table, same, fold=(k, n_folds)) for k in range(1, n_folds)]
+    first = fit_table(table, fold=(0, n_folds))
+    drop, keep = first.left_out_, list(first.density_.names)  # the others get the same columns
+    others = [fit_table(table, drop=drop, keep=keep, fold=(k, n_folds)) for k in range(1, n_folds)]
     return [plain_density(model.density_) for model in (first, *others)]
 
 
@@ -140,7 +108,14 @@ def save_model(model: ClassModel | JointDensity, path: str) -> None:
         write_bytes("-", place.read_bytes())
 
 
-def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | None = None) -> JUPAD | JointClassifier:
+def fit_table(
+    file: TableFile,
+    target: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    fold: tuple[int, int] | None = None,
+    **parameters: Any,
+) -> JUPAD | JointClassifier:
     """Fit a table in blocks: one pass each for types, profile and codes; only the codes are kept.
 
     With a target, a classifier is fitted, which also keeps the cells of tables that are not too large as numbers. Rows
@@ -149,17 +124,22 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
     Parameters
     ----------
     file : TableFile
-    settings : FitSettings
+    target : str, optional
+        Column that holds the class; it becomes categorical, and the last variable.
+    drop : sequence of str
+        Columns to leave out.
     fold : (k, n), optional
         Leave out every n-th row, beginning with the k-th; rows count from 0.
+    **parameters
+        Of JUPAD; its random_state is 0 by default.
     """
-    names = _chosen(file.names, settings)
+    names = _chosen(file.names, target, drop, parameters)
     if next(file.blocks(), None) is None:
         raise InputError(f"{file.label} has no rows, so there is nothing to learn from.")
     types = file.dtypes()
     dtypes = {name: types[name] for name in names}
     passes = iter(["Looking at the columns", "Coding the rows"])
-    if settings.target is not None:
+    if target is not None:
         passes = iter(["Looking at the class", *passes, "Reading the numbers"])
 
     def blocks() -> Iterator[Table]:
@@ -170,20 +150,11 @@ def fit_table(file: TableFile, settings: FitSettings, fold: tuple[int, int] | No
             first += table.n_rows
             yield table if fold is None else table.rows(number % fold[1] != fold[0])
 
-    parameters: dict[str, Any] = {
-        "n_components": settings.n_components or "auto",
-        "kinds": settings.kinds,
-        "supports": settings.supports,
-        "steps": settings.steps,
-        "keep": list(settings.keep),
-        "random_state": settings.seed,
-        "verbose": is_watched(),
-        "checkpoint": settings.checkpoint,
-    }
-    if settings.target is None:
-        return JUPAD(**parameters).fit_blocks(blocks)
-    target, labelled = settings.target, _Labelled(file.label, settings.target)
-    return JointClassifier(JUPAD(**parameters)).fit_blocks(lambda: labelled.rows(blocks()), target)
+    model = JUPAD(**{"random_state": 0, "verbose": is_watched()} | parameters)
+    if target is None:
+        return model.fit_blocks(blocks)
+    labelled = _Labelled(file.label, target)
+    return JointClassifier(model).fit_blocks(lambda: labelled.rows(blocks()), target)
 
 
 @dataclass
@@ -240,17 +211,20 @@ def plain_density(density: JointDensity) -> JointDensity:
     return replace(density, schema=Schema(density.schema.variables, "dict"))
 
 
-def _chosen(names: tuple[str, ...], settings: FitSettings) -> list[str]:
-    named = (settings.drop, settings.keep, settings.kinds, settings.supports, settings.steps)
-    for name in (*chain.from_iterable(named), *([settings.target] if settings.target else [])):
+def _chosen(
+    names: tuple[str, ...], target: str | None, drop: Sequence[str], parameters: Mapping[str, Any]
+) -> list[str]:
+    """Names of the columns to fit, the target last, after checking every name."""
+    asked = [*drop, *(name for key in ("keep", "kinds", "supports", "steps") for name in parameters.get(key, ()))]
+    for name in (*asked, *([target] if target else [])):
         if name not in names:
             raise unknown_name("column", name, names)
-    both = [name for name in settings.drop if name in settings.keep]
+    both = [name for name in drop if name in parameters.get("keep", ())]
     if both:
         raise InputError(f"--drop and --keep must not share columns; both name {listed(both)}.")
-    kept = [name for name in names if name not in settings.drop and name != settings.target]
-    if settings.target is not None:
-        kept.append(settings.target)
+    kept = [name for name in names if name not in drop and name != target]
+    if target is not None:
+        kept.append(target)
     if not kept:
         raise InputError("Every column is dropped, so there is nothing to learn from.")
     return kept

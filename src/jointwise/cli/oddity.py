@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,29 +19,16 @@ from jointwise.tables import encode, read_table
 TYPICAL_ROWS = 4_000
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Rows of a block with their log-density under one of the densities.
+class Judged(NamedTuple):
+    """Rows of a block with their log-density under one of the densities."""
 
-    Parameters
-    ----------
-    judge : int
-        Number of the density.
-    rows : array of shape (m,)
-        Their positions in the block.
-    X : array of shape (m, N)
-        Their encoded values.
-    log_density : array of shape (m,)
-    """
-
-    judge: int
-    rows: IntArray
-    X: FloatArray
-    log_density: FloatArray
+    judge: int  # number of the density
+    rows: IntArray  # their positions in the block, (m,)
+    X: FloatArray  # their encoded values, (m, N)
+    log_density: FloatArray  # (m,)
 
 
-@dataclass(frozen=True)
-class OddRow:
+class OddRow(NamedTuple):
     """One row: score and number, which order the rows, and what is shown of it."""
 
     score: float

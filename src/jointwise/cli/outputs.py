@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime as dt
 import json
@@ -112,27 +113,17 @@ def native_cells(variable: Variable, numbers: FloatArray) -> list[Any]:
 @contextmanager
 def _delimited(binary: IO[bytes], delimiter: str) -> Iterator[Write]:
     first = True
+    utf8_writer = codecs.getwriter("utf-8")
 
     def write(columns: Columns) -> None:
         nonlocal first
-        lines = _Lines(binary)
-        out = csv.writer(lines, delimiter=delimiter, lineterminator="\n")
+        out = csv.writer(utf8_writer(binary, "backslashreplace"), delimiter=delimiter, lineterminator="\n")
         if first:
             out.writerow(columns)
         first = False
         out.writerows(zip(*([_text(cell) for cell in cells] for cells in columns.values()), strict=True))
 
     yield write
-
-
-class _Lines:
-    """Writes text lines to a binary file, and leaves it open."""
-
-    def __init__(self, binary: IO[bytes]) -> None:
-        self._binary = binary
-
-    def write(self, line: str) -> None:
-        self._binary.write(encoded(line))
 
 
 def _text(cell: Any) -> Any:

@@ -185,9 +185,3 @@ def _model_and_table(model: str, data: str | None, missing: list[str] | None) ->
     if isinstance(found, TableFile):
         return fitted(found), found
     raise typer.BadParameter(f"{model} is a model; give the table to go through as well.", param_hint="DATA")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    for command in (score, impute, classify):
-        app.command()(command)

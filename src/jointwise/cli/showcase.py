@@ -203,9 +203,3 @@ def bench(
     done = subprocess.run([sys.executable, "-m", "benchmarks", *names], check=False)  # noqa: S603  # our own program
     if done.returncode:
         raise typer.Exit(done.returncode)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    for command in (plot, reproduce, demo, bench):
-        app.command()(command)

@@ -93,9 +93,6 @@ class TextFile(TableFile):
             )
         return InputError(f"{self.label}, line {number}: this is not text: it contains a zero byte.")
 
-    def _columns(self, rows: list[Sequence[Any]]) -> Cells:
-        return dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True))
-
     @abstractmethod
     def _rows(self) -> Iterator[Sequence[Any]]:
         """Cells of each row in the order of `names`, None where there is a gap."""
@@ -107,7 +104,7 @@ class TextFile(TableFile):
         most = max(BLOCK_CELLS // max(len(self.names), 1), 1)
         while block := list(islice(rows, most)):
             self.rows_read += len(block)
-            yield self._columns(block)
+            yield dict(zip(self.names, map(list, zip(*block, strict=True)), strict=True))
 
 
 class CsvFile(TextFile):

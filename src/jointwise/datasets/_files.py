@@ -33,24 +33,12 @@ MOST_MEMBERS = 10_000
 
 @dataclass(frozen=True)
 class Source:
-    """Where the files of one data set come from, and their hashes.
+    """Where the files of one data set come from, and their hashes."""
 
-    Parameters
-    ----------
-    folder : str
-        Subfolder of the data folder.
-    url : str
-        Official address of the archive (zip or tar) with the files, or of the only file itself.
-    hashes : mapping of str to str
-        The sha256 of each file by name: its path in ``folder``, and the end of its path in the archive.
-    most_bytes : int
-        Most bytes to download.
-    """
-
-    folder: str
-    url: str
-    hashes: Mapping[str, str]
-    most_bytes: int = 2**22
+    folder: str  # subfolder of the data folder
+    url: str  # official address of the archive (zip or tar) with the files, or of the only file itself
+    hashes: Mapping[str, str]  # sha256 of each file by name: its path in `folder`, the end of its path in the archive
+    most_bytes: int = 2**22  # to download
 
 
 def data_folder(data_home: Home = None) -> Path:
@@ -156,15 +144,12 @@ def _walk(archive: IO[bytes], wanted: Collection[str], *, nested: bool) -> Itera
         parts = PurePosixPath(path).parts
         if "\\" in path or path.startswith("/") or ".." in parts:
             raise DatasetError(f"An archive was refused: its member {path!r} points outside its folder.")
-        name = next((name for name in _endings(parts) if name in wanted), None)
+        endings = ("/".join(parts[start:]) for start in range(len(parts)))
+        name = next((name for name in endings if name in wanted), None)
         if name is not None:
             yield name, _contents(path, open_member)
         elif path.endswith(".zip") and not nested:
             yield from _walk(io.BytesIO(_contents(path, open_member)), wanted, nested=True)
-
-
-def _endings(parts: tuple[str, ...]) -> Iterator[str]:
-    return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def _contents(path: str, open_member: Callable[[], IO[bytes]]) -> bytes:
@@ -189,13 +174,7 @@ def _entries(archive: IO[bytes]) -> Iterator[tuple[str, Callable[[], IO[bytes]]]
         for number, member in enumerate(tar):
             _check_number(number)
             if member.isreg():
-                yield member.name, partial(_extracted, tar, member)
-
-
-def _extracted(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    stream = tar.extractfile(member)
-    assert stream is not None  # a regular file has contents
-    return stream
+                yield member.name, partial(tar.extractfile, member)  # type: ignore[misc]  # a regular file has contents
 
 
 def _check_number(n_members: int) -> None:

@@ -18,36 +18,17 @@ from jointwise.exceptions import DatasetError
 
 @dataclass(frozen=True)
 class MixedTable:
-    """A table whose columns are of several types.
-
-    Parameters
-    ----------
-    source : Source
-        Its files.
-    columns : mapping of each column's name, in the order of the file, to the type of its cells
-    target : str
-        The column that is the class.
-    classes : tuple of str
-        Its values, in the order of their codes.
-    n_rows : mapping of each file's name to its number of rows
-    description : str
-    gap : str
-        How the file marks a gap.
-    end : str
-        Text that may follow the last cell of a row.
-    header : int
-        Number of lines before the rows; comments, which begin with a bar, do not count.
-    """
+    """A table whose columns are of several types."""
 
     source: Source
-    columns: Mapping[str, type[int | float | str]]
-    target: str
-    classes: tuple[str, ...]
-    n_rows: Mapping[str, int]
+    columns: Mapping[str, type[int | float | str]]  # names, in the order of the file, and types of the cells
+    target: str  # the column that is the class
+    classes: tuple[str, ...]  # its values, in the order of their codes
+    n_rows: Mapping[str, int]  # of each file
     description: str
-    gap: str
-    end: str = ""
-    header: int = 0
+    gap: str  # how the file marks a gap
+    end: str = ""  # text that may follow the last cell of a row
+    header: int = 0  # lines before the rows; comments, which begin with a bar, do not count
 
 
 ADULT = MixedTable(
@@ -103,11 +84,8 @@ def fetch_adult(*, subset: str = "all", return_X_y: bool = False, data_home: Hom
     ----------
     subset : {"all", "train", "test"}
         The 32,561 published training rows, the 16,281 published test rows, or both in this order.
-    return_X_y : bool
-        Return only ``(data, target)``.
-    data_home : path, optional
-        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. A missing file is
-        downloaded into it.
+    return_X_y, data_home
+        As in :func:`load_banknote`.
 
     Returns
     -------

@@ -42,8 +42,7 @@ def load_kth_tips(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     return_X_y : bool
         Return only ``(images, target)``.
     data_home : path, optional
-        Folder of the data files. By default the variable JOINTWISE_DATA, else ``~/jointwise_data``. Missing images are
-        downloaded into it.
+        As in :func:`load_banknote`.
 
     Returns
     -------

@@ -18,42 +18,23 @@ UCI = "https://archive.ics.uci.edu/static/public"
 
 @dataclass(frozen=True)
 class NumericTable:
-    """A table of numbers whose last column is the class.
-
-    Parameters
-    ----------
-    source : Source
-        Its file.
-    features : tuple of str
-        Names of the columns before the class.
-    classes : dict of each class as written in the file to its name
-    n_rows : int
-    description : str
-    separator : str or None
-        Separator of the cells; None is any white space.
-    header_end : str or None
-        The line before the first row, in lower case; None if there is no header.
-    number : type
-        Type of every cell but the class.
-    """
+    """A table of numbers whose last column is the class."""
 
     source: Source
-    features: tuple[str, ...]
-    classes: dict[str, str]
+    features: tuple[str, ...]  # names of the columns before the class
+    classes: dict[str, str]  # each class as written in the file, and its name
     n_rows: int
     description: str
-    separator: str | None = None
-    header_end: str | None = None
-    number: type[int | float] = float
+    separator: str | None = None  # of the cells; None is any white space
+    header_end: str | None = None  # the line before the first row, in lower case; None if there is no header
+    number: type[int | float] = float  # type of every cell but the class
 
 
 BANKNOTE = NumericTable(
     Source(
         "banknote",
         f"{UCI}/267/banknote+authentication.zip",
-        {
-            "data_banknote_authentication.txt": "d0539aaed2139ba7a587b3e34fb345ce503ff7d5d33dbf9912d8e195ce425cb9",
-        },
+        {"data_banknote_authentication.txt": "d0539aaed2139ba7a587b3e34fb345ce503ff7d5d33dbf9912d8e195ce425cb9"},
     ),
     ("variance", "skewness", "curtosis", "entropy"),
     {"0": "0", "1": "1"},

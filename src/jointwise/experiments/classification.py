@@ -58,27 +58,14 @@ defaults; they give no joint density and are shown for reference."""
 
 @dataclass(frozen=True)
 class Score:
-    """Accuracy of one method on one split.
-
-    Parameters
-    ----------
-    dataset, method : str
-    seed : int
-        Seed of the split.
-    accuracy : float
-        Share of the test rows classified correctly.
-    size : int
-        Size chosen on the validation rows; 0 if there is none to choose.
-    seconds : float
-        Time of the fits, all sizes together.
-    """
+    """Accuracy of one method on one split."""
 
     dataset: str
     method: str
-    seed: int
-    accuracy: float
-    size: int
-    seconds: float
+    seed: int  # of the split
+    accuracy: float  # share of the test rows classified correctly
+    size: int  # chosen on the validation rows; 0 if there is none to choose
+    seconds: float  # of the fits, all sizes together
 
 
 class Classification(Experiment):
@@ -183,17 +170,13 @@ def verdicts(scores: Sequence[Score]) -> str:
 
 def accuracy_table(scores: Sequence[Score]) -> str:
     """Return the accuracy of each method on each data set, the highest in bold."""
-    best = {
-        dataset: max(_methods(scores, dataset), key=partial(_mean, scores, dataset)) for dataset in _datasets(scores)
-    }
-    rows = []
-    for method in METHODS:
-        cells = {}
-        for dataset in _datasets(scores):
-            values = accuracies(scores, dataset, method)
-            cell = f"{values.mean():.3f} ± {standard_error(values):.3f}" if len(values) else ""
-            cells[dataset] = f"**{cell}**" if best[dataset] == method else cell
-        rows.append({"accuracy": method} | cells)
+    rows = [{"accuracy": method} for method in METHODS]
+    for dataset in _datasets(scores):
+        found = [accuracies(scores, dataset, method) for method in METHODS]
+        means = [values.mean() if len(values) else -np.inf for values in found]
+        for row, values, mean in zip(rows, found, means, strict=True):
+            cell = f"{mean:.3f} ± {standard_error(values):.3f}" if len(values) else ""
+            row[dataset] = f"**{cell}**" if row is rows[np.argmax(means)] else cell
     return markdown_table(rows)
 
 
@@ -220,16 +203,8 @@ def accuracies(scores: Sequence[Score], dataset: str, method: str) -> FloatArray
     return np.array([accuracy for _, accuracy in found])
 
 
-def _mean(scores: Sequence[Score], dataset: str, method: str) -> float:
-    return float(accuracies(scores, dataset, method).mean())
-
-
 def _datasets(scores: Sequence[Score]) -> list[str]:
     return list(dict.fromkeys(s.dataset for s in scores))
-
-
-def _methods(scores: Sequence[Score], dataset: str) -> list[str]:
-    return [method for method in METHODS if any((s.dataset, s.method) == (dataset, method) for s in scores)]
 
 
 def draw_scores(scores: Sequence[Score], path: Path) -> None:

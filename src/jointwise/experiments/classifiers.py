@@ -65,29 +65,17 @@ class DensityClassifier:
 
 @dataclass(frozen=True)
 class Method:
-    """A classifier and the sizes it is tried with.
+    """A classifier and the sizes it is tried with."""
 
-    Parameters
-    ----------
-    key : str
-        Its name in task keys.
-    make : callable
-        Takes a size, the paper's dictionaries, whether the rows are textures, and a seed; returns a classifier.
-    size_name : str
-        Symbol of the size; empty if there is none to choose.
-    sizes, texture_sizes, quick_sizes : sequence of int
-        Increasing sizes, chosen from by the accuracy on the validation rows.
-    datasets : sequence of str, optional
-        Data sets it is run on; None is all.
-    """
-
-    key: str
+    key: str  # its name in task keys
+    # takes a size, the paper's dictionaries, whether the rows are textures, and a seed; returns a classifier
     make: Callable[[int, Mapping[str, Dictionary], bool, int], Any]
-    size_name: str = ""
+    size_name: str = ""  # symbol of the size; empty if there is none to choose
+    # increasing sizes, chosen from by the accuracy on the validation rows
     sizes: Sequence[int] = (0,)
     texture_sizes: Sequence[int] = (0,)
     quick_sizes: Sequence[int] = (0,)
-    datasets: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None  # data sets it is run on; None is all
 
     def candidates(self, dataset: str, *, quick: bool) -> Sequence[int]:
         """Return the sizes to try."""

@@ -53,21 +53,12 @@ texture is not given. Root mean square error of the hidden pixels, grey levels f
 
 @dataclass(frozen=True)
 class Filled:
-    """How well one method fills hidden cells of one split.
-
-    Parameters
-    ----------
-    dataset, method : str
-    seed : int
-        Seed of the split.
-    error : float
-        Root mean square error, columns in units of their standard deviation.
-    """
+    """How well one method fills hidden cells of one split."""
 
     dataset: str
     method: str
-    seed: int
-    error: float
+    seed: int  # of the split
+    error: float  # root mean square, columns in units of their standard deviation
 
 
 class Conditional(Experiment):

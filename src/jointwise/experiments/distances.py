@@ -24,23 +24,13 @@ METHODS = (DEFAULT, PAPER, CPD, MIXTURES, INDEPENDENCE)
 
 @dataclass(frozen=True)
 class Measurement:
-    """Distance D of one method from one truth, fitted to n rows.
-
-    Parameters
-    ----------
-    method : str
-    n, seed : int
-        Number of rows, and the seed of the truth.
-    D : float
-    seconds : float
-        Time of the fit.
-    """
+    """Distance D of one method from one truth, fitted to n rows."""
 
     method: str
     n: int
-    seed: int
+    seed: int  # of the truth
     D: float
-    seconds: float
+    seconds: float  # of the fit
 
 
 @dataclass(frozen=True)

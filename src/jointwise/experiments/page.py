@@ -17,25 +17,12 @@ from jointwise.experiments.store import versions
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment on the page.
+    """One experiment on the page."""
 
-    Parameters
-    ----------
-    name, title : str
-        Of the experiment.
-    text : str
-        Its report.
-    seconds : float
-        Total time of its tasks.
-    date : str
-        When the last task finished, UTC.
-    """
-
-    name: str
     title: str
-    text: str
-    seconds: float
-    date: str
+    text: str  # its report
+    seconds: float  # of all its tasks
+    date: str  # when the last task finished, UTC
 
 
 def page(sections: Sequence[Section], *, command: str, quick: bool) -> str:

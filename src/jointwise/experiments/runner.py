@@ -133,7 +133,7 @@ def run(
     for experiment in experiments:
         if experiment.name in unavailable:
             text = "**Not run:** a data set was not available; set JOINTWISE_DATA to a folder that has it."
-            sections.append(Section(experiment.name, experiment.title, text, 0.0, _now()))
+            sections.append(Section(experiment.title, text, 0.0, _now()))
             continue
         own = {
             task.key: records[store.experiment, task.key] for store, task in plan if store.experiment == experiment.name
@@ -193,4 +193,4 @@ def _end_with(leader: int) -> None:
 def _section(experiment: Experiment, records: Mapping[str, Record], folder: Path) -> Section:
     text = experiment.report({key: record.result for key, record in records.items()}, folder)
     dates = [record.date for record in records.values()]
-    return Section(experiment.name, experiment.title, text, sum(r.seconds for r in records.values()), max(dates))
+    return Section(experiment.title, text, sum(r.seconds for r in records.values()), max(dates))

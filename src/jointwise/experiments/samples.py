@@ -49,27 +49,14 @@ pixels and the texture, given the texture. Drawn ones are grainier, since pixels
 
 @dataclass(frozen=True)
 class Drawn:
-    """How a forest judges rows drawn by one method.
-
-    Parameters
-    ----------
-    dataset, method : str
-    seed : int
-        Seed of the split.
-    accuracy : float
-        Accuracy on real test rows after training on drawn rows.
-    told_apart : float
-        Share of rows correctly identified as real or drawn.
-    seconds : float
-        Time to fit and draw.
-    """
+    """How a forest judges rows drawn by one method."""
 
     dataset: str
     method: str
-    seed: int
-    accuracy: float
-    told_apart: float
-    seconds: float
+    seed: int  # of the split
+    accuracy: float  # on real test rows after training on drawn rows
+    told_apart: float  # share of rows correctly identified as real or drawn
+    seconds: float  # to fit and draw
 
 
 class Samples(Experiment):

@@ -45,22 +45,13 @@ class Collage(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Training, validation and test rows of a data set.
-
-    Parameters
-    ----------
-    train, validation, test : Labelled
-    dictionaries : mapping of feature names to Dictionary
-        The paper's own; empty if it prints none.
-    images : sequence of arrays of shape (height, width, 25)
-        One test image of each texture as patches; empty for tables.
-    """
+    """Training, validation and test rows of a data set."""
 
     train: Labelled
     validation: Labelled
     test: Labelled
-    dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
-    images: Sequence[FloatArray] = ()
+    dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)  # the paper's, if it prints any, by feature
+    images: Sequence[FloatArray] = ()  # one test image of each texture as patches, (height, width, 25); none for tables
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------

@@ -34,20 +34,11 @@ LOGGER = logging.getLogger("jointwise")
 
 @dataclass(frozen=True)
 class Record:
-    """A stored result.
-
-    Parameters
-    ----------
-    result : dict
-    seconds : float
-        Time it took.
-    date : str
-        When it finished, UTC.
-    """
+    """A stored result."""
 
     result: Result
     seconds: float
-    date: str
+    date: str  # when it finished, UTC
 
 
 @dataclass(frozen=True)

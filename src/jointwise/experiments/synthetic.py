@@ -81,23 +81,12 @@ ESTIMATORS: dict[str, Callable[[JointDensity, int], Any]] = {
 
 @dataclass(frozen=True)
 class SyntheticExperiment(Experiment):
-    """D against N_s for one kind of truth.
+    """D against N_s for one kind of truth."""
 
-    Parameters
-    ----------
-    name : str
-        Name of a law in `LAWS`.
-    title : str
-    intro : str
-        What the truths are, and anything special about the methods here.
-    claims : sequence of Claim
-        What is expected.
-    """
-
-    name: str
+    name: str  # of a law in `LAWS`
     title: str
-    intro: str
-    claims: Sequence[Claim]
+    intro: str  # what the truths are, and anything special about the methods here
+    claims: Sequence[Claim]  # what is expected
 
     def tasks(self, *, quick: bool) -> list[Task]:
         """Return one task for each size, truth and method; Gaussian mixtures of all sizes are one task."""

@@ -20,8 +20,6 @@ MODEL, DATA_POINTS, ATOMS = "#0072B2", "#E69F00", "#56B4E9"
 PALETTE = (MODEL, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A6D3B")
 DATA_BARS, FAINT = "#D0D0D0", "#B0B0B0"
 LONGEST_TEXT = 24
-# Category names with more characters than this in total do not fit side by side.
-LONGEST_ROW = 55
 
 
 def pyplot() -> Any:

@@ -16,7 +16,7 @@ from jointwise.families import PointMass
 from jointwise.joint import JointDensity
 from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.margin import Margin
-from jointwise.plots._figure import text
+from jointwise.plots._figure import LONGEST_TEXT, text
 from jointwise.tables.dtypes import is_temporal, parse_datetime
 from jointwise.tables.times import END_DAY, FIRST_DAY, time_zone
 from jointwise.tables.variables import Kind, Variable
@@ -36,38 +36,23 @@ TAIL, REACH, LEAST_TAIL = 0.004, 4.0, 0.02
 # Rows beyond the range widen it if they lie no further outside than this share of it.
 NEAR = 0.3
 MARGIN = 0.04
+# Category names with more characters than this in total do not fit side by side.
+LONGEST_ROW = 55
 # Ticks that take as much room as one percentage at a strip.
 FOR_A_STRIP = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Ruler:
-    """Layout of a variable.
-
-    Parameters
-    ----------
-    variable : Variable
-    dictionary : Dictionary
-        Its atoms in use.
-    coefficients : array of shape (L, F)
-        Their coefficients in each component.
-    mixing : array of shape (F,)
-        Weights of the components.
-    edges : array of shape (K + 1,)
-        Ends of the cells.
-    values : array of shape (K,) or None
-        The value of each cell, if each cell is one value.
-    spikes : array of shape (S,)
-        Values drawn in strips beside the range.
-    """
+    """Layout of a variable."""
 
     variable: Variable
-    dictionary: Dictionary
-    coefficients: FloatArray
-    mixing: FloatArray
-    edges: FloatArray
-    values: FloatArray | None
-    spikes: FloatArray
+    dictionary: Dictionary  # its atoms in use
+    coefficients: FloatArray  # of the atoms in each component, (L, F)
+    mixing: FloatArray  # weights of the components, (F,)
+    edges: FloatArray  # ends of the cells, (K + 1,)
+    values: FloatArray | None  # the value of each cell, if each cell is one value, (K,)
+    spikes: FloatArray  # values drawn in strips beside the range, (S,)
 
     @classmethod
     def of(cls, density: JointDensity, name: str) -> Ruler:
@@ -89,6 +74,13 @@ class Ruler:
     def is_list(self) -> bool:
         """Whether the values are categories without an order, which are listed from top to bottom."""
         return self.variable.categories is not None and not self.variable.ordered
+
+    @property
+    def names_room(self) -> float:
+        """Inches that category names need below an axis beyond one line; zero if they fit side by side."""
+        lengths = [len(str(c)) for c in self.variable.categories or ()]
+        fit = sum(lengths) + 2 * len(lengths) <= LONGEST_ROW
+        return 0.0 if fit else 0.07 * min(max(lengths), LONGEST_TEXT)
 
     @property
     def weights(self) -> FloatArray:
@@ -263,15 +255,11 @@ def _cells(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> t
         return _around(np.arange(low, high + 1) if every else points)
     low, high = _range(variable, dictionary, weights)
     if variable.kind is not Kind.INTEGER:
-        return _even(low, high, N_CELLS), None
+        return np.linspace(low, high, N_CELLS + 1), None
     low, high = np.floor(low), np.ceil(high)
     if high - low < MOST_INTEGERS:
         return _around(np.arange(low, high + 1))
-    return np.unique(np.round(_even(low, high + 1, N_CELLS))) - 0.5, None
-
-
-def _even(low: float, high: float, n_cells: int) -> FloatArray:
-    return np.asarray(np.linspace(low, high, n_cells + 1), dtype=np.float64)
+    return np.unique(np.linspace(low, high + 1, N_CELLS + 1, dtype=np.float64).round()) - 0.5, None
 
 
 def _around(values: FloatArray) -> tuple[FloatArray, FloatArray]:

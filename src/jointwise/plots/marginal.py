@@ -8,17 +8,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.joint import JointDensity
-from jointwise.plots._figure import (
-    ATOMS,
-    DATA_BARS,
-    FAINT,
-    LONGEST_ROW,
-    MODEL,
-    axes_or_new,
-    bare,
-    check_density,
-    encoded_columns,
-)
+from jointwise.plots._figure import ATOMS, DATA_BARS, FAINT, MODEL, axes_or_new, bare, check_density, encoded_columns
 from jointwise.plots._ruler import Ruler
 from jointwise.tables.variables import Kind
 
@@ -66,7 +56,7 @@ def plot_marginal(density: JointDensity, name: str, data: Any = None, ax: Axes |
     """
     ruler = Ruler.of(check_density(density), name)
     rows = None if data is None else encoded_columns(density, [name], data)[:, 0]
-    down = _is_down_the_side(ruler)
+    down = ruler.names_room > 0
     height = 3.6 if not down or ruler.values is None else float(np.clip(1 + 0.24 * len(ruler.values), 3, 14))
     ax = axes_or_new(ax, 6.4, height)
     draw_marginal(ax, ruler, rows, atoms=True, down=down)
@@ -206,11 +196,6 @@ def _draw_strips(ax: Axes, ruler: Ruler, seen: FloatArray | None) -> None:
 def _rows_label(seen: FloatArray, n_inside: int) -> str:
     outside = f", {len(seen) - n_inside:,} outside" if n_inside < len(seen) else ""
     return f"data ({len(seen):,} row{'s' * (len(seen) != 1)}{outside})"
-
-
-def _is_down_the_side(ruler: Ruler) -> bool:
-    categories = ruler.variable.categories
-    return categories is not None and sum(len(str(c)) + 2 for c in categories) > LONGEST_ROW
 
 
 def _legend(ax: Axes, corner: tuple[float, float], *, down: bool) -> None:

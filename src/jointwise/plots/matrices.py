@@ -12,7 +12,7 @@ from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
 from jointwise.plots._figure import axes_or_new, bare, check_density, colour_map, text
 from jointwise.plots._ruler import Ruler
-from jointwise.plots.pair import names_room, slant
+from jointwise.plots.pair import slant
 from jointwise.tables.variables import Kind
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def plot_components(density: JointDensity, name: str, ax: Axes | None = None) ->
     ruler = Ruler.of(check_density(density), name)
     order = np.argsort(-ruler.mixing, kind="stable")
     heights = np.concatenate([[0.0], np.cumsum(ruler.mixing[order])])
-    ax = axes_or_new(ax, 6.4, 4.2 + names_room(ruler))
+    ax = axes_or_new(ax, 6.4, 4.2 + ruler.names_room)
     colours, given = colour_map(), ruler.conditionals()[:, order].T
     mesh = ax.pcolormesh(ruler.edges, heights, given, cmap=colours, vmin=0, rasterized=True)
     for ends, probabilities in zip(ruler.strips, ruler.spike_conditionals(), strict=True):

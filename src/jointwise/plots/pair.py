@@ -12,17 +12,7 @@ from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
 from jointwise.joint.crosstab import crosstab
-from jointwise.plots._figure import (
-    DATA_POINTS,
-    LONGEST_ROW,
-    LONGEST_TEXT,
-    axes_or_new,
-    bare,
-    check_density,
-    colour_map,
-    encoded_columns,
-    pyplot,
-)
+from jointwise.plots._figure import DATA_POINTS, axes_or_new, bare, check_density, colour_map, encoded_columns, pyplot
 from jointwise.plots._ruler import Ruler
 from jointwise.plots.marginal import draw_marginal
 from jointwise.tables.variables import Kind
@@ -72,7 +62,7 @@ def plot_pair(density: JointDensity, a: str, b: str, data: Any = None, ax: Axes 
     rulers = Ruler.of(check_density(density), a), Ruler.of(density, b)
     rows = None if data is None else encoded_columns(density, [a, b], data)
     width, height = (max(0.0, 0.25 * (len(r.variable.categories or ()) - 12)) for r in rulers)
-    ax = axes_or_new(ax, 6.0 + width, 4.8 + height + names_room(rulers[0]))
+    ax = axes_or_new(ax, 6.0 + width, 4.8 + height + rulers[0].names_room)
     mesh = draw_pair(ax, density, *rulers, rows)
     for ruler, axis in zip(rulers, (ax.xaxis, ax.yaxis), strict=True):
         ruler.dress(axis)
@@ -206,15 +196,7 @@ def _dress_corner(axes: AnyArray, rulers: list[Ruler]) -> None:
 
 def slant(axis: Axis, ruler: Ruler, *, always: bool = False) -> None:
     """Write long category names at an angle."""
-    if ruler.variable.categories is not None and (always or names_room(ruler)):
+    if ruler.variable.categories is not None and (always or ruler.names_room):
         steep = len(ruler.variable.categories) > STEEP
         for label in axis.get_ticklabels():
             label.set(rotation=70 if steep else 40, horizontalalignment="right", rotation_mode="anchor")
-
-
-def names_room(ruler: Ruler) -> float:
-    """Inches that category names need below an axis beyond one line; zero if they fit side by side."""
-    lengths = [len(str(c)) for c in ruler.variable.categories or ()]
-    if sum(lengths) + 2 * len(lengths) <= LONGEST_ROW:
-        return 0.0
-    return 0.07 * min(max(lengths), LONGEST_TEXT)

@@ -102,24 +102,12 @@ class Conditionals(ABC):
 
 @dataclass(frozen=True, eq=False)
 class StateConditionals(Conditionals):
-    """Masses of the states of a discrete variable, no smaller than a floor.
+    """Masses of the states of a discrete variable, no smaller than a floor."""
 
-    Parameters
-    ----------
-    states : array of shape (I,)
-        Encoded values, increasing.
-    masses : array of shape (I, F)
-        Columns on the simplex.
-    floor : float
-        Smaller masses are raised to this; it is also the mass of values that are no state.
-    normalize : bool
-        Whether the raised masses are scaled to sum one; values that are no state then have no mass.
-    """
-
-    states: FloatArray
-    masses: FloatArray
-    floor: float
-    normalize: bool
+    states: FloatArray  # encoded values, increasing, (I,)
+    masses: FloatArray  # columns on the simplex, (I, F)
+    floor: float  # smaller masses are raised to this; it is also the mass of values that are no state
+    normalize: bool  # whether the raised masses are scaled to sum one; values that are no state then have no mass
 
     @cached_property
     def _table(self) -> FloatArray:
@@ -150,26 +138,15 @@ class SincConditionals(Conditionals):
 
     with :math:`c_k = 1` beyond the last edge, up to K terms. The density is :math:`\max(f, \mathrm{floor})`.
 
-    Parameters
-    ----------
-    edges : array of shape (I + 1,)
-        Equally spaced.
-    masses : array of shape (I, F)
-        Bin masses, columns on the simplex.
-    n_terms : int
-        K, more than I.
-    floor : float
-        The smallest density.
-    normalize : bool
-        Whether each density is divided by its integral. A constant floor has no finite integral, so at a distance d
-        outside the edges the density is then :math:`\mathrm{floor} / (1 + (d / T)^2)` before division. All values stay
-        possible, and the two tails together hold :math:`\pi T \, \mathrm{floor}`.
+    With `normalize`, each density is divided by its integral. A constant floor has no finite integral, so at a distance
+    d outside the edges the density is then :math:`\mathrm{floor} / (1 + (d / T)^2)` before division. All values stay
+    possible, and the two tails together hold :math:`\pi T \, \mathrm{floor}`.
     """
 
-    edges: FloatArray
-    masses: FloatArray
-    n_terms: int
-    floor: float
+    edges: FloatArray  # equally spaced, (I + 1,)
+    masses: FloatArray  # bin masses, columns on the simplex, (I, F)
+    n_terms: int  # K, more than I
+    floor: float  # the smallest density
     normalize: bool
 
     @cached_property

@@ -34,14 +34,13 @@ def state_axes(schema: Schema, rows: FloatArray) -> tuple[DiscreteAxis, ...]:
 
 def state_density(schema: Schema, axes: Sequence[Axis], factors: Factors) -> JointDensity:
     """Return the joint whose factors are masses of states: each dictionary has one atom for each state."""
-    dictionaries = tuple(_identity(variable, axis) for variable, axis in zip(schema, axes, strict=True))
+    dictionaries = tuple(
+        Dictionary.points(_values(variable, axis))
+        if variable.categories is None
+        else Dictionary.categories(axis.n_bins)
+        for variable, axis in zip(schema, axes, strict=True)
+    )
     return JointDensity(schema, ProductMixture(factors.weights, factors.coefficients, dictionaries))
-
-
-def _identity(variable: Variable, axis: Axis) -> Dictionary:
-    if variable.categories is not None:
-        return Dictionary.categories(axis.n_bins)
-    return Dictionary.points(_values(variable, axis))
 
 
 def _values(variable: Variable, axis: Axis) -> FloatArray:

@@ -1,8 +1,7 @@
-"""What the methods on triples share: which triples, their settings and their problem."""
+"""What the methods on triples share: which triples, their parameters, and the fit."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -11,16 +10,12 @@ import numpy as np
 
 from jointwise._checks import check_choice, check_integer, check_real, listed
 from jointwise.engines import Subset
+from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.marginals import SubsetMarginals
+from jointwise.relatives._base import Relative, Seed
 from jointwise.relatives._runs import best_run, check_run
-from jointwise.relatives.solvers import (
-    CoupledADMM,
-    CoupledMirrorDescent,
-    CoupledProblem,
-    SimplexADMM,
-    random_factors,
-)
+from jointwise.relatives.solvers import CoupledADMM, CoupledMirrorDescent, CoupledProblem, SimplexADMM, random_factors
 from jointwise.solvers import Factors, Solution, Solver
 
 LOSSES = ("frobenius", "kl")
@@ -28,19 +23,19 @@ LOSSES = ("frobenius", "kl")
 ADMM_TOL, FACTOR_STEPS, WEIGHT_STEPS = 1e-5, 1000, 200
 
 
-@dataclass(frozen=True)
-class CoupledSettings:
-    """How to fit triples; see `jointwise.relatives.CoupledPMF` for the parameters."""
+class CoupledRelative(Relative):
+    """A relative that fits factors to triples; see `jointwise.relatives.CoupledPMF` for the parameters."""
 
     n_components: int
     loss: str
     triples: float
-    rho: float | None
+    rho: float | None = None
     n_init: int
     max_iter: int
     tol: float
+    random_state: Seed
 
-    def __post_init__(self) -> None:
+    def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, 1)
         check_choice("loss", self.loss, LOSSES)
         check_triples(self.triples)
@@ -48,8 +43,12 @@ class CoupledSettings:
             raise InputError(f'`rho` must be a positive number, for loss="frobenius" only, or None; got {self.rho!r}.')
         check_run(self.n_init, self.max_iter, self.tol)
 
-    def solution(self, problem: CoupledProblem, rng: np.random.Generator) -> Solution[Factors]:
-        """Return the best run of `n_init` random starts."""
+    def _best_run(self, marginals: SubsetMarginals, states: str) -> Solution[Factors]:
+        """Return the best run of `n_init` random starts; `states` names the states of a column in an error."""
+        problem = coupled_problem(marginals)
+        most = most_components(problem.sizes)
+        self._check_n_components(self.n_components, most, f"that many hold any joint of these {states}")
+        rng = generator(self.random_state)
         starts = (random_factors(problem.sizes, self.n_components, rng) for _ in range(self.n_init))
         return best_run(map(self._solver, starts), problem, self.max_iter)
 
@@ -57,12 +56,8 @@ class CoupledSettings:
         if self.loss == "kl":
             return CoupledMirrorDescent(start, tol=self.tol)
         inner = min(ADMM_TOL, self.tol)
-        return CoupledADMM(
-            start,
-            SimplexADMM(self.rho, inner, FACTOR_STEPS),
-            SimplexADMM(self.rho, inner, WEIGHT_STEPS),
-            tol=self.tol,
-        )
+        factor_admm, weight_admm = (SimplexADMM(self.rho, inner, steps) for steps in (FACTOR_STEPS, WEIGHT_STEPS))
+        return CoupledADMM(start, factor_admm, weight_admm, self.tol)
 
 
 def check_triples(share: object) -> None:

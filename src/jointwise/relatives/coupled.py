@@ -7,16 +7,15 @@ from typing import ClassVar, Self
 
 from jointwise._typing import FloatArray
 from jointwise.axes import encode_rows
-from jointwise.estimators._tables import generator
 from jointwise.marginals import Profile, SubsetMarginals
 from jointwise.relatives._base import DISCRETE, DISCRETE_ADVICE, JointRelative, Seed
 from jointwise.relatives._runs import record
 from jointwise.relatives._states import state_axes, state_density
-from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, spread_triples
+from jointwise.relatives._triples import CoupledRelative, spread_triples
 from jointwise.tables.variables import Kind, Schema
 
 
-class CoupledPMF(JointRelative):
+class CoupledPMF(CoupledRelative, JointRelative):
     r"""Joint mass of discrete columns, as the low-rank tensor whose triples match the observed ones [1]_.
 
     .. math:: p(x) = \sum_r \lambda_r \prod_n A_n[x_n, r], \qquad
@@ -117,23 +116,12 @@ class CoupledPMF(JointRelative):
         self._keep_schema(marginals.schema)
         return self
 
-    def _settings(self) -> CoupledSettings:
-        return CoupledSettings(
-            self.n_components, self.loss, self.triples, self.rho, self.n_init, self.max_iter, self.tol
-        )
-
-    def _check_parameters(self) -> None:
-        self._settings()
-
     def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # every value is a bin
         axes = state_axes(schema, rows)
         subsets = spread_triples(len(axes), self.triples)
         self._fit_marginals(SubsetMarginals.from_codes(encode_rows(rows, axes), schema, axes, subsets))
 
     def _fit_marginals(self, marginals: SubsetMarginals) -> None:
-        problem = coupled_problem(marginals)
-        most = most_components(problem.sizes)
-        self._check_n_components(self.n_components, most, "that many hold any joint of these columns")
-        solution = self._settings().solution(problem, generator(self.random_state))
+        solution = self._best_run(marginals, "columns")
         self.density_ = state_density(marginals.schema, marginals.axes, solution.value)
         record(self, solution)

@@ -15,16 +15,16 @@ from jointwise.axes import Axis, BinnedAxis, code_dtype
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.marginals import Profile, SubsetMarginals
-from jointwise.relatives._base import Relative, Seed
+from jointwise.relatives._base import Seed
 from jointwise.relatives._runs import record
 from jointwise.relatives._sinc import Conditionals, SincConditionals, StateConditionals, bin_codes, checked_edges
 from jointwise.relatives._states import state_axis
-from jointwise.relatives._triples import CoupledSettings, coupled_problem, most_components, spread_triples
+from jointwise.relatives._triples import CoupledRelative, spread_triples
 from jointwise.tables import decode
 from jointwise.tables.variables import Kind, Schema, Variable
 
 
-class CPD3(Relative):
+class CPD3(CoupledRelative):
     r"""Density by coupled tensor factorisation of binned triples, then sinc interpolation [1]_.
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n f_n(x_n \mid r)
@@ -55,12 +55,10 @@ class CPD3(Relative):
     ----------
     n_components : int
         Number of components F. The published experiments use the true number.
-    loss : "frobenius" or "kl"
-        Squared error by ADMM, or Kullback-Leibler divergence by mirror descent.
+    loss, triples, n_init, max_iter, tol, random_state
+        As in :class:`CoupledPMF`.
     n_bins : int
         Bins of a continuous column.
-    triples : float
-        Share of all triples to use, evenly spaced in their order.
     normalize : bool
         Divide each :math:`f_n(\cdot \mid r)` by its integral, so that f integrates to one. Outside the bins the floor
         then falls off with the square of the distance.
@@ -70,14 +68,6 @@ class CPD3(Relative):
         Smallest value of a conditional density (in the column's own units) or mass.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides the kind detected from the column's type. Take an integer column of many values as continuous.
-    n_init : int
-        Random starts; the run with the lowest objective is kept.
-    max_iter : int
-        Most sweeps over all blocks.
-    tol : float
-        Stop when a sweep changes the objective by no more than this share of it.
-    random_state : int, RandomState or None
-        Draws the starts.
 
     Attributes
     ----------
@@ -87,10 +77,8 @@ class CPD3(Relative):
         Bin masses of each column given each component.
     edges_ : tuple of arrays of shape (n_bins + 1,), or None for a column of states
         Edges of the bins.
-    objective_ : float
-        Squared error or divergence of the triples.
-    n_iter_, converged_
-        Sweeps of the run kept, and whether it met its tolerance.
+    objective_, n_iter_, converged_
+        As in :class:`CoupledPMF`.
 
     References
     ----------
@@ -155,11 +143,8 @@ class CPD3(Relative):
         columns = [conditionals.sample(component, rng) for conditionals in self._conditionals]
         return decode(np.column_stack(columns), self.schema_)
 
-    def _settings(self) -> CoupledSettings:
-        return CoupledSettings(self.n_components, self.loss, self.triples, None, self.n_init, self.max_iter, self.tol)
-
     def _check_parameters(self) -> None:
-        self._settings()
+        super()._check_parameters()
         check_integer("n_bins", self.n_bins, 2)
         check_integer("n_terms", self.n_terms, self.n_bins + 1)
         if not check_real("floor", self.floor) > 0:
@@ -170,16 +155,10 @@ class CPD3(Relative):
         axes = [axis for axis, _, _ in columns]
         codes = np.column_stack([codes for _, codes, _ in columns]).astype(code_dtype(axes))
         marginals = SubsetMarginals.from_codes(codes, schema, axes, spread_triples(len(axes), self.triples))
-        problem = coupled_problem(marginals)
-        most = most_components(problem.sizes)
-        self._check_n_components(self.n_components, most, "that many hold any joint of these bins")
-        solution = self._settings().solution(problem, generator(self.random_state))
+        solution = self._best_run(marginals, "bins")
         self.weights_, self.masses_ = solution.value.weights, solution.value.coefficients
         self.edges_ = tuple(edges for _, _, edges in columns)
-        self._conditionals = tuple(
-            self._conditional(axis, edges, masses)
-            for axis, edges, masses in zip(axes, self.edges_, self.masses_, strict=True)
-        )
+        self._conditionals = tuple(map(self._conditional, axes, self.edges_, self.masses_))
         record(self, solution)
 
     def _binned(self, variable: Variable, column: FloatArray) -> tuple[Axis, AnyArray, FloatArray | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -135,9 +135,7 @@ class PairwisePMF(JointRelative):
         if self.method == "em":
             raise InputError('method="em" reads rows, so it cannot be fitted from pairs; use method="opt" or fit.')
         self._check_columns(marginals.schema)
-        problem, start = self._projected(marginals)
-        solution = start if self.method == "spa" else self._refined(problem, start.value)
-        self._keep(marginals.schema, marginals.axes, solution)
+        self._fit_pairs(marginals, None)
         self._keep_schema(marginals.schema)
         return self
 
@@ -153,21 +151,21 @@ class PairwisePMF(JointRelative):
     def _fit(self, rows: FloatArray, schema: Schema, profile: Profile) -> None:  # noqa: ARG002  # every value is a bin
         axes = state_axes(schema, rows)
         coded = CodedRows(schema, axes, encode_rows(rows, axes))
-        problem, start = self._projected(PairwiseMarginals.from_codes(coded.codes, schema, axes))
-        solution = start
-        if self.method == "opt":
-            solution = self._refined(problem, start.value)
-        elif self.method == "em":
-            solution = self._polished(problem, coded, start.value)
-        self._keep(schema, axes, solution)
+        self._fit_pairs(PairwiseMarginals.from_codes(coded.codes, schema, axes), coded)
 
-    def _projected(self, marginals: PairwiseMarginals) -> tuple[PairwiseProblem, Solution[Factors]]:
-        """Return factors by successive projection, on the given split or the best of several."""
+    def _fit_pairs(self, marginals: PairwiseMarginals, coded: CodedRows | None) -> None:
+        """Fit by successive projection, on the given split or the best of several, then refine; "em" needs the rows."""
         problem = pairwise_problem(marginals, [np.eye(axis.n_bins) for axis in marginals.axes])
         rng = generator(self.random_state)
         splits = self._splits(problem.sizes, rng)
         found = [split_factors(problem, problem.pairs, self.n_components, groups, rng) for groups in splits]
-        return problem, best_split(problem, found)
+        solution = best_split(problem, found)
+        if self.method == "opt":
+            solution = self._refined(problem, solution.value)
+        elif coded is not None and self.method == "em":
+            solution = self._polished(problem, coded, solution.value)
+        self.density_ = state_density(marginals.schema, marginals.axes, solution.value)
+        record(self, solution)
 
     def _splits(self, sizes: Sequence[int], rng: np.random.Generator) -> list[Groups]:
         if self.split is None:
@@ -199,7 +197,3 @@ class PairwisePMF(JointRelative):
         """Return factors and weights raised to `floor`, then scaled to sum one again."""
         weights, *coefficients = (np.maximum(a, self.floor) for a in (factors.weights, *factors.coefficients))
         return Factors(weights / weights.sum(), tuple(a / a.sum(axis=0) for a in coefficients))
-
-    def _keep(self, schema: Schema, axes: Sequence[Any], solution: Solution[Factors]) -> None:
-        self.density_ = state_density(schema, axes, solution.value)
-        record(self, solution)

@@ -74,14 +74,14 @@ def test_descent_reaches_the_projection():
     rng = np.random.default_rng(1)
     target = rng.normal(0.2, 0.2, size=(5, 3))
     start = np.full((5, 3), 0.2)
-    found = descend(Quadratic(target), start, StepRule(rate=8.0, tol=1e-10, max_steps=5000))
-    np.testing.assert_allclose(found.columns, project_on_simplex(target), atol=1e-5)
+    columns, _ = descend(Quadratic(target), start, StepRule(rate=8.0, tol=1e-10, max_steps=5000))
+    np.testing.assert_allclose(columns, project_on_simplex(target), atol=1e-5)
 
 
 def test_every_step_of_a_descent_lowers_the_objective():
     target = np.random.default_rng(2).normal(size=(4, 2))
     values = [
-        descend(Quadratic(target), np.full((4, 2), 0.25), StepRule(rate=50.0, tol=0.0, max_steps=n)).value
+        descend(Quadratic(target), np.full((4, 2), 0.25), StepRule(rate=50.0, tol=0.0, max_steps=n))[1]
         for n in range(1, 12)
     ]
     assert (np.diff(values) <= 0).all()
@@ -89,16 +89,16 @@ def test_every_step_of_a_descent_lowers_the_objective():
 
 def test_a_descent_that_finds_no_step_stays():
     target = np.array([[0.7], [0.3]])
-    found = descend(Quadratic(target), target, StepRule())
-    assert found.value == 0.0
-    np.testing.assert_array_equal(found.columns, target)
+    columns, value = descend(Quadratic(target), target, StepRule())
+    assert value == 0.0
+    np.testing.assert_array_equal(columns, target)
 
 
 def test_zeros_stay_zero():
     start = np.array([[0.0], [0.4], [0.6]])
-    found = descend(Quadratic(np.array([[1.0], [0.0], [0.0]])), start, StepRule())
-    assert found.columns[0, 0] == 0.0
-    assert_on_simplex(found.columns)
+    columns, _ = descend(Quadratic(np.array([[1.0], [0.0], [0.0]])), start, StepRule())
+    assert columns[0, 0] == 0.0
+    assert_on_simplex(columns)
 
 
 @pytest.mark.parametrize(

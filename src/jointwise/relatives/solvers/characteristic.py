@@ -94,20 +94,11 @@ class CharacteristicProblem:
         return tuple(tuple(each) for each in found)
 
 
-@dataclass(frozen=True, eq=False)
-class CharacteristicFactors:
-    """Weights and conditional characteristic functions of a low-rank joint.
+class CharacteristicFactors(NamedTuple):
+    """Weights and conditional characteristic functions of a low-rank joint."""
 
-    Parameters
-    ----------
-    weights : array of shape (F,)
-        On the simplex.
-    factors : array of shape (N, 2 K + 1, F), complex
-        Phi_n[k, r] = E[exp(2 pi i k x_n) | r]; one at k = 0, conjugate at -k.
-    """
-
-    weights: FloatArray
-    factors: ComplexArray
+    weights: FloatArray  # on the simplex, (F,)
+    factors: ComplexArray  # Phi_n[k, r] = E[exp(2 pi i k x_n) | r]; one at k = 0, conjugate at -k; (N, 2 K + 1, F)
 
 
 class _State(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,19 +20,39 @@ from jointwise.relatives.solvers.descent import StepRule, descend
 from jointwise.solvers.base import Solver
 from jointwise.solvers.factors import Factors
 
-# A squared error, or a divergence, of at most this is rounding error: there is nothing left to fit.
-_SQUARED, _DIVERGENCE = 1e-28, 1e-14
 
-
-class _ADMMState(NamedTuple):
+class _State(NamedTuple):
     factors: Factors
-    duals: tuple[FloatArray, ...]  # of A_1, ..., A_N and lam
     objective: float
     previous: float  # objective before the last sweep
+    duals: tuple[FloatArray, ...] = ()  # of A_1, ..., A_N and lam, for ADMM
+
+
+class _Sweeps(Solver[CoupledProblem, _State, Factors]):
+    """What both solvers share: a step is a sweep over all blocks."""
+
+    start: Factors
+    tol: float
+    #: An objective of at most this is rounding error: there is nothing left to fit.
+    negligible: ClassVar[float]
+
+    def objective(self, state: _State) -> float:
+        """Return the objective."""
+        return state.objective
+
+    def is_done(self, state: _State) -> bool:
+        """Return whether the last sweep changed the objective by at most `tol` times it, or it is negligible."""
+        change = abs(state.previous - state.objective)
+        small = change <= self.tol * abs(state.previous) or state.objective <= self.negligible
+        return bool(np.isfinite(change) and small)
+
+    def value(self, state: _State) -> Factors:
+        """Return the factors."""
+        return state.factors
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledADMM(Solver[CoupledProblem, _ADMMState, Factors]):
+class CoupledADMM(_Sweeps):
     r"""Least squares on all subsets, one block at a time, each by ADMM.
 
     Minimises :math:`\tfrac12 \sum_S \|Z_S - \sum_r \lambda_r \bigotimes_{n \in S} A_n[:, r]\|_F^2` over columns
@@ -52,19 +72,20 @@ class CoupledADMM(Solver[CoupledProblem, _ADMMState, Factors]):
     ADMM stops at a tolerance, so the objective may rise slightly in a sweep.
     """
 
+    negligible = 1e-28
     start: Factors
     factor_admm: SimplexADMM = field(default_factory=SimplexADMM)
     weight_admm: SimplexADMM = field(default_factory=lambda: SimplexADMM(max_steps=200))
     tol: float = 1e-5
 
-    def init(self, problem: CoupledProblem) -> _ADMMState:
+    def init(self, problem: CoupledProblem) -> _State:
         """Return the start with duals of zero."""
         problem.check_factors(self.start)
         blocks = (*self.start.coefficients, self.start.weights[None])
         duals = tuple(np.zeros_like(block) for block in blocks)
-        return _ADMMState(self.start, duals, problem.squared_error(self.start), np.inf)
+        return _State(self.start, problem.squared_error(self.start), np.inf, duals)
 
-    def step(self, problem: CoupledProblem, state: _ADMMState) -> _ADMMState:
+    def step(self, problem: CoupledProblem, state: _State) -> _State:
         """Return the state after a sweep over all blocks."""
         weights, coefficients = state.factors.weights, list(state.factors.coefficients)
         duals = list(state.duals)
@@ -76,29 +97,11 @@ class CoupledADMM(Solver[CoupledProblem, _ADMMState, Factors]):
         gram, target = _weight_quadratic(problem, coefficients)
         found = self.weight_admm.solve(gram, target, PrimalDual(weights[None], duals[-1]), axis=1)
         factors = Factors(found.block[0], tuple(coefficients))
-        return _ADMMState(factors, (*duals[:-1], found.dual), problem.squared_error(factors), state.objective)
-
-    def objective(self, state: _ADMMState) -> float:
-        """Return half the squared residual."""
-        return state.objective
-
-    def is_done(self, state: _ADMMState) -> bool:
-        """Return whether the last sweep changed the objective by no more than `tol` times it."""
-        return _settled(state.previous, state.objective, self.tol, _SQUARED)
-
-    def value(self, state: _ADMMState) -> Factors:
-        """Return the factors."""
-        return state.factors
-
-
-class _DescentState(NamedTuple):
-    factors: Factors
-    objective: float
-    previous: float
+        return _State(factors, problem.squared_error(factors), state.objective, (*duals[:-1], found.dual))
 
 
 @dataclass(frozen=True, eq=False)
-class CoupledMirrorDescent(Solver[CoupledProblem, _DescentState, Factors]):
+class CoupledMirrorDescent(_Sweeps):
     r"""Kullback-Leibler divergence of all subsets, one block at a time, each by exponentiated gradient.
 
     Minimises :math:`\sum_S \mathrm{KL}(Z_S \,\|\, \sum_r \lambda_r \bigotimes_{n \in S} A_n[:, r])` over columns
@@ -114,37 +117,26 @@ class CoupledMirrorDescent(Solver[CoupledProblem, _DescentState, Factors]):
         Stop when a sweep changes the objective by no more than `tol` times it.
     """
 
+    negligible = 1e-14
     start: Factors
     factor_rule: StepRule = field(default_factory=StepRule)
     weight_rule: StepRule = field(default_factory=lambda: StepRule(rate=0.2, max_steps=100))
     tol: float = 1e-5
 
-    def init(self, problem: CoupledProblem) -> _DescentState:
+    def init(self, problem: CoupledProblem) -> _State:
         """Return the start with its objective."""
         problem.check_factors(self.start)
-        return _DescentState(self.start, problem.divergence(self.start), np.inf)
+        return _State(self.start, problem.divergence(self.start), np.inf)
 
-    def step(self, problem: CoupledProblem, state: _DescentState) -> _DescentState:
+    def step(self, problem: CoupledProblem, state: _State) -> _State:
         """Return the state after a sweep over all blocks."""
         weights, coefficients = state.factors.weights, list(state.factors.coefficients)
         for n, a in enumerate(coefficients):
             observed = problem.observed[n]
             basis = problem.khatri_rao(n, coefficients)[observed.columns] * weights
-            coefficients[n] = descend(_FactorDivergence(observed, basis), a, self.factor_rule).columns
-        found = descend(_WeightDivergence.of(problem, coefficients), weights[:, None], self.weight_rule)
-        return _DescentState(Factors(found.columns[:, 0], tuple(coefficients)), found.value, state.objective)
-
-    def objective(self, state: _DescentState) -> float:
-        """Return the divergence."""
-        return state.objective
-
-    def is_done(self, state: _DescentState) -> bool:
-        """Return whether the last sweep changed the objective by no more than `tol` times it."""
-        return _settled(state.previous, state.objective, self.tol, _DIVERGENCE)
-
-    def value(self, state: _DescentState) -> Factors:
-        """Return the factors."""
-        return state.factors
+            coefficients[n], _ = descend(_FactorDivergence(observed, basis), a, self.factor_rule)
+        found, value = descend(_WeightDivergence.of(problem, coefficients), weights[:, None], self.weight_rule)
+        return _State(Factors(found[:, 0], tuple(coefficients)), value, state.objective)
 
 
 class _FactorDivergence(NamedTuple):
@@ -187,15 +179,7 @@ def _weight_quadratic(problem: CoupledProblem, coefficients: list[FloatArray]) -
     """Return P and c, so that half the squared residual is lam' P lam / 2 - c' lam + a constant."""
     n_components = coefficients[0].shape[1]
     gram, target = np.zeros((n_components, n_components)), np.zeros((1, n_components))
-    for n, columns in enumerate(problem.owned):
-        if columns.start < columns.stop:
-            k = problem.khatri_rao(n, coefficients)[columns]
-            target += np.einsum("ir,ir->r", coefficients[n], problem.unfolded[n][:, columns] @ k)
-            gram += (coefficients[n].T @ coefficients[n]) * (k.T @ k)
+    for z, a, k in problem.parts(coefficients):
+        target += np.einsum("ir,ir->r", a, z @ k)
+        gram += (a.T @ a) * (k.T @ k)
     return gram, target
-
-
-def _settled(previous: float, objective: float, tol: float, negligible: float) -> bool:
-    """Return whether the objective changed by at most `tol` times it, or is negligible."""
-    change = abs(previous - objective)
-    return bool(np.isfinite(change) and (change <= tol * abs(previous) or objective <= negligible))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -102,7 +102,7 @@ class CoupledProblem:
         """For each variable, the part of `unfolded` that the divergence needs."""
         return tuple(Observed.of(z) for z in self.unfolded)
 
-    def khatri_rao(self, n: int, coefficients: tuple[FloatArray, ...] | list[FloatArray]) -> FloatArray:
+    def khatri_rao(self, n: int, coefficients: Sequence[FloatArray]) -> FloatArray:
         """Return products of the other variables' factors, stacked over the subsets of variable n; (columns, F)."""
         return np.concatenate([columnwise_products([coefficients[k] for k in rest]) for rest in self.around[n]])
 
@@ -112,14 +112,15 @@ class CoupledProblem:
         if sizes != self.sizes:
             raise InputError(f"The factors must have the problem's {self.sizes} states; got {sizes}.")
 
-    def _models(self, factors: Factors) -> list[tuple[FloatArray, FloatArray]]:
-        """Return masses and model of every subset, as matrices."""
-        pairs = []
-        for n, (columns, a) in enumerate(zip(self.owned, factors.coefficients, strict=True)):
+    def parts(self, coefficients: Sequence[FloatArray]) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Yield masses, A_n and K of the subsets that begin with each variable n, so that each subset comes once."""
+        for n, (columns, a) in enumerate(zip(self.owned, coefficients, strict=True)):
             if columns.start < columns.stop:
-                k = self.khatri_rao(n, factors.coefficients)[columns]
-                pairs.append((self.unfolded[n][:, columns], (a * factors.weights) @ k.T))
-        return pairs
+                yield self.unfolded[n][:, columns], a, self.khatri_rao(n, coefficients)[columns]
+
+    def _models(self, factors: Factors) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield masses and model of every subset, as matrices."""
+        return ((z, (a * factors.weights) @ k.T) for z, a, k in self.parts(factors.coefficients))
 
     def squared_error(self, factors: Factors) -> float:
         r"""Return half the sum over subsets of the squared residual, :math:`\tfrac12 \sum_S \|Z_S - \hat Z_S\|_F^2`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -96,15 +96,8 @@ class Objective(Protocol):
         ...
 
 
-class Descent(NamedTuple):
-    """The end of a descent."""
-
-    columns: FloatArray
-    value: float
-
-
-def descend(objective: Objective, start: FloatArray, rule: StepRule) -> Descent:
-    r"""Exponentiated gradient with backtracking on columns that sum to one.
+def descend(objective: Objective, start: FloatArray, rule: StepRule) -> tuple[FloatArray, float]:
+    r"""Exponentiated gradient with backtracking on columns that sum to one; return the last columns and their value.
 
     .. math:: a \leftarrow a \circ \exp(-\eta \nabla f(a)), \quad \text{normalised,}
 
@@ -137,4 +130,4 @@ def descend(objective: Objective, start: FloatArray, rule: StepRule) -> Descent:
         columns, value, model = proposal, new_value, new_model
         if change <= rule.tol * size:
             break
-    return Descent(columns, value)
+    return columns, value

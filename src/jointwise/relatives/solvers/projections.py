@@ -186,9 +186,7 @@ class ProjectionEM(AcceleratedEM[ProjectionProblem]):
 
     def update(self, problem: ProjectionProblem, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean divergence of the projections at a point, and the point after one EM update."""
-        factors = _padded([point[1:][rows] for rows in problem.slices])
-        forward = _chain(problem.terms, factors, _start(problem, point[0]))
-        model = np.maximum(forward[-1].sum(axis=-1), LEAST_MASS)
+        factors, forward, model = _forward(problem, point)
         objective = _divergence(problem, model)
         ratio = problem.scaled_shares[:, None] * problem.masses / model
         gathered = _gathered(problem.terms, factors, forward, ratio)
@@ -201,9 +199,14 @@ class ProjectionEM(AcceleratedEM[ProjectionProblem]):
 
 def model_masses(problem: ProjectionProblem, point: FloatArray) -> FloatArray:
     """Return the masses (M, L) of the projections at a point: weights in the first row, then all A_n stacked."""
+    return _forward(problem, point)[2]
+
+
+def _forward(problem: ProjectionProblem, point: FloatArray) -> tuple[FloatArray, list[FloatArray], FloatArray]:
+    """Return the padded factors, the masses of all partial sums, and the masses (M, L) of the projections."""
     factors = _padded([point[1:][rows] for rows in problem.slices])
     forward = _chain(problem.terms, factors, _start(problem, point[0]))
-    return np.asarray(np.maximum(forward[-1].sum(axis=-1), LEAST_MASS))
+    return factors, forward, np.maximum(forward[-1].sum(axis=-1), LEAST_MASS)
 
 
 def divergence(problem: ProjectionProblem, point: FloatArray) -> float:
