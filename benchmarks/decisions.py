@@ -12,7 +12,7 @@ other 30% is compared with that under the constant as it is.
 - Fits run without their check, which does not change the density. A stage of a fit is not repeated if the constant does
   not act on it and its inputs are the same.
 
-`python -m benchmarks decisions` takes seeds 0 and 1, and about 20 minutes on one core; `--seeds 2 3 4` takes others.
+`python -m benchmarks decisions` takes seeds 0 and 1, and about 25 minutes on one core; `--seeds 2 3 4` takes others.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ TRAINING = 0.7
 MOST_ROWS, MOST_COLUMNS = 400, 8
 # A cell of a continuous column stands for this share of the range of its table's rows, or for the step of its values.
 CELL = 1e-3
-# Probability of a cell that a model holds impossible; the rarest cells that are possible have a hundred times as much.
+# Probability of a cell that a model holds impossible, below that of the rarest cells that are met.
 IMPOSSIBLE = 1e-12
 # Smaller changes, in nats per row, are none.
 NO_CHANGE = 5e-4
