@@ -11,6 +11,7 @@ from benchmarks import (
     blocks,
     counts,
     cpd3,
+    decisions,
     gaps,
     gpu,
     large,
@@ -27,7 +28,7 @@ from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, relatives, recovery, cpd3, stages, counts, blocks,
-    large, sources,
+    large, sources, decisions,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
@@ -38,8 +39,12 @@ def main() -> None:
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--table", choices=answers.TABLES, default="adult", help="table of `answers`")
     parser.add_argument("--seed", type=int, default=0, help="seed of the split and questions of `answers`")
+    parser.add_argument("--seeds", type=int, nargs="+", default=decisions.SEEDS, help="seeds of `decisions`")
     given = parser.parse_args()
-    chosen = BENCHMARKS | {"answers": partial(answers.run, given.table, given.seed)}
+    chosen = BENCHMARKS | {
+        "answers": partial(answers.run, given.table, given.seed),
+        "decisions": partial(decisions.run, given.seeds),
+    }
     for name in given.names:
         publish(name, chosen[name]())
 

@@ -1,12 +1,20 @@
-"""The benchmark `answers`: questions, counts and errors, on tables small enough to count by hand."""
+"""The benchmarks `answers` and `decisions`, on tables small enough to count by hand."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
+from jointwise import JUPAD
 from jointwise.datasets import hybrid
+from jointwise.fitting.atoms import learn_atoms
+from jointwise.joint.events import Interval
+from jointwise.marginals import column
+from jointwise.tables import encode, read_table, variables
 
 answers = pytest.importorskip("benchmarks.answers", reason="benchmarks are in a checkout of the source only")
+from benchmarks import decisions  # noqa: E402
 from benchmarks.generated import generated  # noqa: E402
 from benchmarks.questions import (  # noqa: E402
     FORMS,
@@ -195,3 +203,63 @@ def test_the_benchmark_runs(monkeypatch, tmp_path, capsys, table):
     assert float(rows[0]["seconds of fit"]) > 0
     assert "P(" in capsys.readouterr().out
     assert (tmp_path / "out/benchmarks/answers-worst-penguins.json").is_file()
+
+
+# ---- decisions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def task(table):
+    few = {name: table[name][:300] for name in ("age", "claims", "plan", "income")}
+    return decisions.Task.of("generated", few, seed=1)
+
+
+@pytest.fixture(scope="module")
+def base(task):
+    return decisions.refit(task)
+
+
+def test_decisions_measures_each_constant_of_the_page_with_other_values():
+    page = (Path(__file__).parents[1] / "docs" / "how-it-decides.md").read_text().splitlines()
+    for constant in decisions.CONSTANTS:
+        assert any(f"| `{constant.name}` |" in line and line.endswith(f"| `{constant.where}` |") for line in page)
+        parameter = constant.parameter
+        old = getattr(JUPAD(), parameter) if parameter else getattr(decisions.module_of(constant.where), constant.name)
+        assert old not in constant.others.values()
+        assert set(constant.acts) <= set(decisions.STAGES)
+
+
+def test_decisions_sets_a_constant_wherever_it_is_held():
+    with decisions.patched("tables/variables.py", "MAX_ENUMERATED", 7):
+        assert variables.MAX_ENUMERATED == column.MAX_ENUMERATED == 7
+    assert variables.MAX_ENUMERATED == column.MAX_ENUMERATED == 32
+    with decisions.patched("fitting/atoms.py", "MOST_MOVES", 7):
+        assert learn_atoms.__kwdefaults__["max_moves"] == 7
+    assert learn_atoms.__kwdefaults__["max_moves"] == 25
+
+
+def test_decisions_fits_what_jupad_fits(task, base):
+    expected = JUPAD(random_state=1).fit(task.train).density_.logpdf(task.held_out)
+    np.testing.assert_array_equal(base.density.logpdf(task.held_out), expected)
+    for stage in decisions.STAGES:
+        again = decisions.refit(task, (stage,), base)
+        np.testing.assert_array_equal(again.density.logpdf(task.held_out), expected)
+        assert (again.density is base.density) == (stage != "density")
+
+
+def test_decisions_scores_the_probability_of_cells(task, base):
+    X = encode(read_table(task.held_out), base.density.schema)
+    half = [task.widths[name] / 2 for name in base.density.names]
+    boxes = [{n: Interval(row[n] - half[n], row[n] + half[n]) for n in np.flatnonzero(~np.isnan(row))} for row in X]
+    expected = np.mean([base.density.mixture.log_probability(box) for box in boxes])
+    assert decisions.log_likelihood(base.density, task) == pytest.approx(expected, rel=1e-9)
+
+
+def test_decisions_reports_gains_and_times(task, table):
+    chosen = [c for c in decisions.CONSTANTS if c.name in {"JUPAD(tol)", "LEARNING_GAIN", "SKEW"}]
+    few = {name: table[name][:300] for name in task.train}
+    rows = decisions.run([1, 2], chosen, {"generated": lambda: few})
+    assert len(rows) == sum(len(c.others) for c in chosen)
+    assert {row["nats"] for row in rows if row["constant"] == "LEARNING_GAIN"} == {"+0.0000"}  # too few rows to learn
+    assert all(0 <= row["tables worse"] + row["tables better"] <= 1 for row in rows)
+    assert all(row["time"].endswith("%") for row in rows)
