@@ -50,14 +50,13 @@ from jointwise.estimators._columns import ColumnOptions
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import UnseenCategoryWarning
 from jointwise.fitting import Choice, Options, fit_rows
-from jointwise.fitting.atoms import learn_atoms
 from jointwise.fitting.choice import choose_model
 from jointwise.fitting.choice import search as search_module
 from jointwise.fitting.choice.dictionaries import dictionary_options
 from jointwise.fitting.choice.search import number_of_models
 from jointwise.fitting.result import Models
 from jointwise.fitting.rows import in_order
-from jointwise.rows import CodedRows
+from jointwise.rows.coded import CodedRows
 from jointwise.tables import encode, read_table
 
 SEEDS = (0, 1)
@@ -309,26 +308,19 @@ class Constant:
             return refit(task, self.acts, base)
 
 
-# Functions that hold a constant as the default of a parameter.
-BOUND = {"MOST_MOVES": (learn_atoms, "max_moves")}
-
-
 @contextmanager
 def patched(where: str, name: str, value: Any) -> Iterator[None]:
     """Set a constant, in its module and in all that import it by name, and set it back."""
     old = getattr(module_of(where), name)
     loaded = [vars(module) for path, module in sys.modules.items() if path.partition(".")[0] == "jointwise"]
-    holders = [(names, name) for names in loaded if names.get(name) is old]
-    if name in BOUND:
-        function, parameter = BOUND[name]
-        holders.append((function.__kwdefaults__, parameter))
+    holders = [names for names in loaded if names.get(name) is old]
     try:
-        for names, key in holders:
-            names[key] = value
+        for names in holders:
+            names[name] = value
         yield
     finally:
-        for names, key in holders:
-            names[key] = old
+        for names in holders:
+            names[name] = old
 
 
 def module_of(where: str) -> ModuleType:

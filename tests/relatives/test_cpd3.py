@@ -13,7 +13,7 @@ from jointwise.datasets import gaussians, hybrid
 from jointwise.exceptions import InputError, RankError
 from jointwise.metrics import covering_proposal, mean_absolute_log_ratio, total_mass
 from jointwise.relatives import CPD3
-from jointwise.relatives._sinc import bin_codes
+from jointwise.relatives._conditionals import bin_codes
 
 KINDS = {"x3": "categorical"}
 

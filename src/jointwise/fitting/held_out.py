@@ -11,9 +11,8 @@ from jointwise.fitting.average import average
 from jointwise.fitting.choice import short_fit
 from jointwise.fitting.choice.folds import fold_weights
 from jointwise.fitting.result import Choice
-from jointwise.joint.check import beyond_range, check_bins, single_value
+from jointwise.joint.check import Check, beyond_range, check_bins, single_value
 from jointwise.joint.comparison import Aside
-from jointwise.joint.findings import Check
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.tails import lighter_tails
 from jointwise.rows.base import Rows

@@ -11,8 +11,8 @@ from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
 from jointwise.fitting.options import Options
+from jointwise.joint.check import Check
 from jointwise.joint.density import JointDensity
-from jointwise.joint.findings import Check
 from jointwise.rows.base import Rows
 from jointwise.solvers import Solution, Status
 

@@ -24,8 +24,8 @@ from jointwise.fitting.options import Options
 from jointwise.fitting.problem import rows_problem
 from jointwise.fitting.result import Choice, Fit
 from jointwise.fitting.starts import first_point, starts_per_model, tolerance
+from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
-from jointwise.joint.findings import Check
 from jointwise.joint.tails import lighter_tails
 from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsEM, Solution, Status, solve

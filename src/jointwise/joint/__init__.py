@@ -7,10 +7,11 @@ far; :class:`~jointwise.joint.margin.Margin` is the law of one variable. ``event
 is a density with all else that predicting a class needs.
 """
 
+from jointwise.joint.check import Check
 from jointwise.joint.classes import ClassModel
 from jointwise.joint.density import JointDensity
 from jointwise.joint.expert import Expert
-from jointwise.joint.findings import Check, Finding
+from jointwise.joint.findings import Finding
 from jointwise.joint.information import Estimate
 from jointwise.joint.product import ProductMixture
 

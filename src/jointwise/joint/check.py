@@ -1,4 +1,4 @@
-"""The check of a density: a comparison with rows, which come as values or as bins.
+"""The check of a density: a comparison with rows, which come as values or as bins, and its verdict in words.
 
 Every column is cut into a few sets: values that repeat, intervals, the two sides of each edge. For each set of a
 column, alone and given each set of another column, the model's probability is compared with the share of the rows.
@@ -8,27 +8,121 @@ The model's means are compared with those of the rows. See :mod:`jointwise.joint
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
+from jointwise._checks import listed
 from jointwise._typing import CodeArray, FloatArray
 from jointwise.axes import Axis
 from jointwise.joint.cells import Cells, axis_of_values, cells_of_bins
 from jointwise.joint.check_columns import column_findings
 from jointwise.joint.check_pairs import MOST_PARTNERS, PairChecks
 from jointwise.joint.comparison import LEAST_ERROR, Aside, Comparison, Numbers
-from jointwise.joint.findings import Check, Finding
+from jointwise.joint.findings import REMEDIES, Finding
 from jointwise.joint.product import ProductMixture
-from jointwise.joint.questions import beyond_text, value_text
+from jointwise.joint.questions import beyond_text, shortened, value_text
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
+# Most findings shown as text.
+SHOWN = 10
 # Most rows that are compared: with more, noise is far below any error that matters.
 MOST_ROWS = 20_000
 # Most pairs of cells that are counted. Wide tables are checked on fewer rows, to bound the time.
 MOST_COUNTED = 100_000_000
 # Most findings that a check keeps.
 KEPT = 50
+
+
+@dataclass(frozen=True)
+class Check:
+    """The result of comparing a density with rows.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        Answers that are wrong beyond noise: the worst of each column and each pair of columns, the worst first.
+    n_rows : int
+        Rows compared.
+    n_columns, n_pairs : int
+        Columns and pairs of columns compared.
+
+    Examples
+    --------
+    >>> wrong = Finding("P(gain=0)", "value", ("gain",), 0.016, 0.917, 20000.0, 0.001, 0.89)
+    >>> check = Check((wrong,), 20000, 12, 66)
+    >>> check.is_clean, check.is_far, check.columns
+    (False, True, ('gain',))
+    >>> Check((), 500, 3, 3).verdict
+    'Nothing beyond noise in 500 rows: 3 columns, 3 pairs.'
+    """
+
+    findings: tuple[Finding, ...]
+    n_rows: int
+    n_columns: int
+    n_pairs: int
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found beyond noise."""
+        return not self.findings
+
+    @property
+    def is_far(self) -> bool:
+        """Whether any error is large enough to call for action."""
+        return any(finding.is_far for finding in self.findings)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns with errors far beyond noise, or with any error if none is far; the worst first."""
+        chosen = [f for f in self.findings if f.is_far] or self.findings
+        return tuple(dict.fromkeys(name for finding in chosen for name in finding.columns))
+
+    @property
+    def verdict(self) -> str:
+        """The result in words: the worst answer, and what to do if it is far from the rows."""
+        what = f"{_several(self.n_columns, 'column')}, {_several(self.n_pairs, 'pair')}"
+        if self.is_clean:
+            return f"Nothing beyond noise in {self.n_rows:,} rows: {what}."
+        if not self.is_far:
+            worst = self.findings[0]
+            return (
+                f"The largest error that noise does not explain in {self.n_rows:,} rows ({what}) is {worst.error:.2g}: "
+                f"{_said(worst)}."
+            )
+        worst = next(f for f in self.findings if f.is_far)
+        return " ".join([f"Far beyond noise in {self.n_rows:,} rows: {_said(worst)}.", *self._remedies()])
+
+    def _remedies(self) -> Iterator[str]:
+        """Yield what to do for each kind of error, with the columns that have it."""
+        found: dict[str, list[str]] = {}
+        for finding in self.findings:
+            if finding.is_far:
+                # under a condition both columns are named: either may be the cause
+                found.setdefault(REMEDIES[finding.kind], []).extend(finding.columns)
+        for remedy, names in found.items():
+            yield f"{listed(map(shortened, dict.fromkeys(names)), 5)}: {remedy}."
+
+    def table(self) -> dict[str, list[Any]]:
+        """Return the findings as columns, the worst first, from which a frame can be built."""
+        rows = [vars(finding) | {"columns": ", ".join(finding.columns)} for finding in self.findings]
+        return {field.name: [row[field.name] for row in rows] for field in fields(Finding)}
+
+    def __str__(self) -> str:
+        lines = [("question", "model", "rows", "of", "noise", "error")]
+        for f in self.findings[:SHOWN]:
+            numbers = (f"{f.model:.3g}", f"{f.rows:.3g}", f"{f.n_rows:,.0f}", f"{f.noise:.1g}", f"{f.error:.2g}")
+            lines.append((f.question, *numbers))
+        if len(lines) == 1:
+            return self.verdict
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        shown = [
+            "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+            for row in lines
+        ]
+        return "\n".join([self.verdict, "", *shown])
 
 
 def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.random.Generator) -> Check:
@@ -176,3 +270,11 @@ def _numbers(variable: Variable, n: int, mixture: ProductMixture, column: FloatA
         means, squares = mean @ coefficients[used], (var + mean**2) @ coefficients[used]
         usable = np.isfinite([means, squares, np.full_like(means, np.nanstd(column))]).all()
     return [Numbers(n, column, means, squares)] if usable else []
+
+
+def _several(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def _said(f: Finding) -> str:
+    return f"{f.question} is {f.model:.3g} in the model and {f.rows:.3g} in {f.n_rows:,.0f} rows"

@@ -18,10 +18,9 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
 from jointwise.joint import events, information, prediction, serialization
-from jointwise.joint.check import check_rows
+from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Region, parse_region
-from jointwise.joint.findings import Check
 from jointwise.joint.information import Estimate
 from jointwise.joint.margin import Margin
 from jointwise.joint.product import ProductMixture, mixing_weights

@@ -14,9 +14,11 @@ probability of their own) are drawn in strips beside the range. The functions ne
 'jointwise[plot]'``, and change none of its settings.
 """
 
-from jointwise.plots.curves import plot_convergence, plot_distances
+from jointwise.plots.components import plot_components
+from jointwise.plots.convergence import plot_convergence
+from jointwise.plots.distances import plot_distances
 from jointwise.plots.marginal import plot_marginal
-from jointwise.plots.matrices import plot_components, plot_mutual_information
+from jointwise.plots.mutual_information import plot_mutual_information
 from jointwise.plots.pair import plot_corner, plot_pair
 
 __all__ = [

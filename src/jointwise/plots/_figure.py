@@ -80,6 +80,11 @@ def bare(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def legend_beside(ax: Axes) -> None:
+    """Put the legend to the right of the axes."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize="small", borderaxespad=0.0)
+
+
 def check_density(density: object) -> JointDensity:
     """Refuse anything but a density, with a hint if it is an estimator."""
     if isinstance(density, JointDensity):

@@ -16,8 +16,14 @@ from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError
 from jointwise.marginals import Profile, SubsetMarginals
 from jointwise.relatives._base import Seed
+from jointwise.relatives._conditionals import (
+    Conditionals,
+    SincConditionals,
+    StateConditionals,
+    bin_codes,
+    checked_edges,
+)
 from jointwise.relatives._runs import record
-from jointwise.relatives._sinc import Conditionals, SincConditionals, StateConditionals, bin_codes, checked_edges
 from jointwise.relatives._states import state_axis
 from jointwise.relatives._triples import CoupledRelative, spread_triples
 from jointwise.tables import decode

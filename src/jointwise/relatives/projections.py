@@ -201,7 +201,7 @@ class ProjectionPMF(JointRelative):
         codes = encode_rows(rows, axes)
         sizes = [axis.n_bins for axis in axes]
         margins = [np.bincount(codes[:, n], minlength=size + 1)[:size] for n, size in enumerate(sizes)]
-        problem = observed(codes, sizes, self._vectors(schema, sizes, rng))
+        problem = projection_problem(codes, sizes, self._vectors(schema, sizes, rng))
         shares = [margin / margin.sum() for margin in margins]
         self._fit_problem(problem, shares, schema, axes, rng)
 
@@ -275,7 +275,7 @@ def random_vectors(
     return vectors
 
 
-def observed(codes: CodeArray, sizes: Sequence[int], vectors: IntArray) -> ProjectionProblem:
+def projection_problem(codes: CodeArray, sizes: Sequence[int], vectors: IntArray) -> ProjectionProblem:
     """Return the masses of projections of coded rows (n, N), each over the rows without a gap in its variables."""
     length = cycle(sizes, vectors)
     counts = np.zeros((len(vectors), length))

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest, norm
 
 from jointwise.exceptions import InputError
-from jointwise.relatives._sinc import SincConditionals, StateConditionals, bin_codes, checked_edges, round_edges
+from jointwise.relatives._conditionals import SincConditionals, StateConditionals, bin_codes, checked_edges, round_edges
 
 
 def series_by_loops(x, edges, masses, n_terms):
