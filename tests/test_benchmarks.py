@@ -8,7 +8,6 @@ from scipy.stats import binom
 
 from jointwise import JUPAD
 from jointwise.datasets import hybrid
-from jointwise.fitting.atoms import learn_atoms
 from jointwise.joint.events import Interval
 from jointwise.marginals import column
 from jointwise.tables import encode, read_table, variables
@@ -233,9 +232,6 @@ def test_decisions_sets_a_constant_wherever_it_is_held():
     with decisions.patched("tables/variables.py", "MAX_ENUMERATED", 7):
         assert variables.MAX_ENUMERATED == column.MAX_ENUMERATED == 7
     assert variables.MAX_ENUMERATED == column.MAX_ENUMERATED == 32
-    with decisions.patched("fitting/atoms.py", "MOST_MOVES", 7):
-        assert learn_atoms.__kwdefaults__["max_moves"] == 7
-    assert learn_atoms.__kwdefaults__["max_moves"] == 25
 
 
 def test_decisions_fits_what_jupad_fits(task, base):
