@@ -338,3 +338,13 @@ def test_a_small_error_is_reported_as_such():
         "The largest error that noise does not explain in 20,000 rows (1 column, 0 pairs) is 0.012: P(a=0) is 0.5 in "
         "the model and 0.52 in 20,000 rows."
     )
+
+
+@pytest.mark.parametrize("name", ["age", "born in city", "a<b", "more > less"])
+def test_a_single_integer_is_a_value_whatever_the_name(name):
+    variable = Variable(name, "integer", observed=(0, 100), dtype="int64")
+    column = np.repeat([3.0, 40.0, 90.0], [400, 300, 400])
+    axis = axis_of_values(variable, column)
+    cells = cells_of_bins(variable, axis, np.full((axis.n_bins, 1), 1 / axis.n_bins), axis.index(column), None)
+    assert {s.kind for s in cells.asked if s.text.endswith("=40")} == {"value"}
+    assert all(s.kind == "value" for s in cells.asked if "=" in s.text.removeprefix(f'"{name}"').removeprefix(name)[:1])

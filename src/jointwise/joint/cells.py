@@ -247,7 +247,8 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
     subsets = []
     for g in range(n_groups):
         text = interval_text(variable, low[g], high[g])
-        kind = "interval" if " in " in text or "<" in text or ">" in text else "value"
+        single = np.isfinite(high[g]) and text == value_text(variable, np.floor(high[g]))
+        kind = "value" if single else "interval"
         left_out = [number_text(variable, s) for s in spikes if low[g] < s <= high[g]]
         subsets.append(Subset(f"{text} without {', '.join(left_out)}" if left_out else text, kind, (g,)))
     subsets += [Subset(value_text(variable, s), "value", (n_groups + k,)) for k, s in enumerate(spikes)]
