@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Real
+from pathlib import Path
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
@@ -167,3 +170,11 @@ def read_only(array: Any, dtype: Any = None) -> AnyArray:
     view = given.copy() if given is array and given.flags.writeable else given.view()
     view.flags.writeable = False
     return view
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn, with the first line outside this package as the place, however deep inside it the cause was found."""
+    root, frame, level = str(Path(__file__).parent), inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(root):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from tests.estimators.cases import QUICK
 
-from jointwise import JUPAD, JointClassifier, JointImputer
-from jointwise.exceptions import InputError
+from jointwise import JUPAD, JointClassifier, JointImputer, PairwiseMarginals, Profile
+from jointwise.exceptions import InputError, LeftOutWarning
 
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 2, 120)
@@ -127,3 +128,39 @@ def test_parameters_of_a_pipeline_reach_all_the_way_down():
     assert pipeline[-1].estimator_.beta_ == 2.0
     assert pipeline[0].estimator_.fit_.options.method == "pairs"
     assert pipeline.score(gappy, Y) > 0.8
+
+
+def test_a_level_without_rows_is_no_class_of_counts():
+    """Columns of probabilities and classes are the same, also where counts declare a level that no row has."""
+    frame = pd.DataFrame(
+        {"a": X[:, 0], "c": pd.Categorical(np.array(["no", "yes"])[Y], categories=["maybe", "no", "yes"])}
+    )
+    profile = Profile.of(frame)
+    schema = profile.schema()
+    marginals = PairwiseMarginals.of(frame, schema, profile.axes(schema, 32))
+    model = JointClassifier(JUPAD(**QUICK)).fit_marginals(marginals)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.predict_proba(frame[["a"]]).shape == (120, 2)
+    assert model.score(frame[["a"]], frame["c"].astype(str)) > 0.7
+
+
+def test_a_mapping_s_further_columns_are_not_filled_in_again():
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    imputer = JointImputer(JUPAD(**QUICK)).fit(columns)
+    assert list(imputer.transform({**columns, "more": Y})) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "composed", [JUPAD(max_iter=1, tol=0.0, **QUICK), JointClassifier(JUPAD(max_iter=1, tol=0.0, **QUICK))]
+)
+def test_warnings_name_the_line_of_the_caller(composed):
+    with pytest.warns(ConvergenceWarning) as caught:
+        composed.fit(X, Y)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_left_out_columns_are_told_at_the_caller_s_line():
+    names = {"id": [f"row {i}" for i in range(120)], "a": X[:, 0]}
+    with pytest.warns(LeftOutWarning) as caught:
+        JUPAD(**QUICK).fit(names)
+    assert caught[0].filename == __file__

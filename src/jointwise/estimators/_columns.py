@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jointwise._checks import check_integer, check_names, listed, unknown_name
+from jointwise._checks import check_integer, check_names, listed, unknown_name, warn_caller
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, LeftOutWarning
@@ -82,11 +81,10 @@ class ColumnOptions:
         told = {*self.keep, *(self.kinds or {}), *self.dictionaries, *(self.supports or {}), *(self.steps or {})}
         named = [name for name in profile.without(self.drop).identifiers() if name not in told]
         if named:
-            warnings.warn(
+            warn_caller(
                 f"Left out, because they name the rows and tell nothing of other columns: {listed(named)}. Pass "
                 f"keep=[{listed(named)}] to have them in, or the same as drop= to leave them out without this warning.",
                 LeftOutWarning,
-                stacklevel=5,
             )
         return tuple(name for name in profile.names if name in self.drop or name in named)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from math import isnan
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from jointwise._checks import warn_caller
 from jointwise.fitting import Fit
 from jointwise.joint.density import JointDensity
 from jointwise.solvers import Status
@@ -73,7 +73,7 @@ def _fit_lines(name: str, fit: Fit) -> Iterator[str]:
         yield "The columns show no dependence: the density is their independence."
 
 
-def warn_unfinished(fit: Fit, stacklevel: int) -> None:
+def warn_unfinished(fit: Fit) -> None:
     """Warn of a fit that stopped short, with what to do about it."""
     if fit.unfinished is None:
         return
@@ -84,7 +84,7 @@ def warn_unfinished(fit: Fit, stacklevel: int) -> None:
         else f"Raise max_iter (now {options.max_iter}) or tol (now {options.tol}), or lower n_components (now "
         f"{options.n_components})."
     )
-    warnings.warn(f"{fit.unfinished.message} {remedy}", ConvergenceWarning, stacklevel=stacklevel + 1)
+    warn_caller(f"{fit.unfinished.message} {remedy}", ConvergenceWarning)
 
 
 def _verdict(density: JointDensity) -> Iterator[str]:

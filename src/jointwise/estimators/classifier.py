@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
-from jointwise._checks import shown, unknown_name
+from jointwise._checks import shown, unknown_name, warn_caller
 from jointwise._progress import progress, tell
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.estimators._columns import most_bins
@@ -170,10 +169,10 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         self.classes_ = np.array(self.class_model_.classes)
         first = self._first_fit()
         if first is not None and first.n_rows * inner.n_features_in_ > MOST_CELLS:
-            warnings.warn(
+            warn_caller(
                 f"The table has {first.n_rows:,.0f} rows of {inner.n_features_in_} columns, more than {MOST_CELLS:,} "
                 "cells: classes are predicted by `density_` alone, without a second density. Fit fewer rows for one.",
-                stacklevel=2,
+                UserWarning,
             )
             return self
         self._ask_second(lambda schema: LocalSource(class_last).encoded(schema), None)
@@ -196,7 +195,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             )
         self._keep_density(self._unfitted().fit_marginals(marginals), target.name)
         self._adopt_names(len(marginals.schema) - 1)
-        self.classes_ = np.array(target.categories)
+        self.classes_ = np.array(self.class_model_.classes)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -266,15 +265,14 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         except KeyboardInterrupt:
             if not first.options.keep_on_interrupt:
                 raise
-            warnings.warn(
+            warn_caller(
                 "The fit was interrupted after that of `density_`, which alone predicts the classes. Fit again for the "
                 "rest.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
             return
         if found is not None:
-            warn_unfinished(found[1], stacklevel=4)
+            warn_unfinished(found[1])
             self._keep_classes(found[0])
 
 

@@ -92,7 +92,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, ComposedEstimator):
             filled = fill(density.mixture, density.schema, rows)
         container = self._asked_container() or table.container
         frame = decode(filled, Schema(density.schema.variables, container))
-        left_out = [name for name in table.names if name not in density.names]
+        left_out = {*getattr(self, "feature_names_in_", table.names)} - {*density.names}
         if left_out:
             frame = with_columns(frame, container, table, left_out)
         if container == table.container == "pandas":

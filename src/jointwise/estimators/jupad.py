@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_choice
+from jointwise._checks import check_choice, warn_caller
 from jointwise._progress import progress, tell
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
@@ -328,9 +327,9 @@ class JUPAD(DensityMixin, TableEstimator):
             self.beta_ = fit.choice.beta
         elif hasattr(self, "beta_"):  # of an earlier fit from rows
             del self.beta_
-        warn_unfinished(fit, stacklevel=4)
+        warn_unfinished(fit)
         if fit.check is not None and fit.check.is_far:
-            warnings.warn(f"{fit.check.verdict} See `check_` for more.", MisfitWarning, stacklevel=4)
+            warn_caller(f"{fit.check.verdict} See `check_` for more.", MisfitWarning)
 
     def _tell(self, what: str) -> None:
         tell(type(self).__name__, what, enabled=self.verbose)

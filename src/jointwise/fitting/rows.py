@@ -6,13 +6,12 @@ mixture of products too.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from jointwise._checks import cause
+from jointwise._checks import cause, warn_caller
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.fitting.atoms import Learned, learn_atoms
@@ -177,10 +176,9 @@ def _check(rows: Rows, choice: Choice, options: Options, repeated: Repeated) -> 
         if not options.keep_on_interrupt:
             raise
     except Exception as error:  # noqa: BLE001 -- a fit is worth more than its check
-        warnings.warn(
+        warn_caller(
             f"The check of the fit failed ({type(error).__name__}: {cause(error)}); the density itself stands. Ask "
             "`density_.check` with rows, and please report this.",
             RuntimeWarning,
-            stacklevel=5,
         )
     return None

@@ -54,7 +54,7 @@ def fit_second(
     most_bins : int
         Most bins of a standardised column.
     rng : callable
-        Returns a generator, the same at each call.
+        Returns a generator from the estimator's seed.
     callback : callable, optional
         Called with the steps taken and the objective, at every step of the last runs.
     """
