@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
 from scipy.special import gammaincc, softmax
 
-from jointwise._checks import listed
+from jointwise._checks import listed, warn_caller
 from jointwise._typing import FloatArray
 from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
 from jointwise.joint.events import Interval, Point, Region
@@ -45,11 +44,10 @@ def conditioned(schema: Schema, mixture: ProductMixture, event: Mapping[int, Reg
         ) from None
     share = rarity(schema, mixture, event)
     if share < RARE:
-        warnings.warn(
+        warn_caller(
             f"What is given of {names} is next to impossible under this density: about {max(share, 1e-300):.1g} of all "
             "rows are as far out. The answer extrapolates.",
             RareEventWarning,
-            stacklevel=3,
         )
     return schema.select([v.name for n, v in enumerate(schema) if n not in gone]), rest
 

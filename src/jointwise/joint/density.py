@@ -333,8 +333,7 @@ class JointDensity:
         return f"JointDensity({len(self.names)} variables: {some}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
-        # a warning names the line that asked for the answer
-        return encode(read_table(_one_row(x)), self.schema, unseen="impossible", stacklevel=4)
+        return encode(read_table(_one_row(x)), self.schema, unseen="impossible")
 
     def _margins(self) -> list[Margin]:
         return [self.mixture.margin(n) for n in range(len(self.schema))]

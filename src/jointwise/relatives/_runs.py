@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
-from jointwise._checks import check_integer, check_real
+from jointwise._checks import check_integer, check_real, warn_caller
 from jointwise.exceptions import InputError
 from jointwise.solvers import Solution, Solver, solve
 
@@ -41,8 +40,7 @@ def record(model: Any, solution: Solution[Any]) -> None:
     model.converged_ = solution.converged
     model.objective_ = float(solution.history[-1])
     if not solution.converged:
-        warnings.warn(
+        warn_caller(
             f"{solution.message} Raise max_iter (now {model.max_iter}) or tol (now {model.tol}).",
             ConvergenceWarning,
-            stacklevel=4,
         )

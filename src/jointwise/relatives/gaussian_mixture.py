@@ -13,7 +13,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_choice, check_integer
+from jointwise._checks import check_choice, check_integer, warn_caller
 from jointwise._typing import FloatArray
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import CovarianceError, InputError, RankError
@@ -147,10 +147,9 @@ class GaussianMixtureDensity(Relative):
         self.converged_ = bool(self.mixture_.converged_)
         self.n_iter_ = int(self.mixture_.n_iter_)
         if not self.converged_:
-            warnings.warn(
+            warn_caller(
                 f"EM reached the limit of {self.max_iter} steps before its tolerance: raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     def _search(self, rows: FloatArray, schema: Schema, seed: int) -> GaussianMixture:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
-from warnings import warn
 
 import numpy as np
 
-from jointwise._checks import check_choice, listed, shown
+from jointwise._checks import check_choice, listed, shown, warn_caller
 from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
 from jointwise.tables.dtypes import is_temporal, zone_of
 from jointwise.tables.frames import write_frame
@@ -32,7 +31,6 @@ def encode(
     *,
     unseen: Literal["outside", "impossible", "missing"] = "outside",
     absent: Literal["error", "missing"] = "error",
-    stacklevel: int = 2,
 ) -> FloatArray:
     """Return rows as numbers, in the column order of a schema.
 
@@ -48,8 +46,6 @@ def encode(
         the cell is treated as missing.
     absent : {"error", "missing"}
         Whether an absent column is an error or all NaN.
-    stacklevel : int
-        Which line the warning names: 2 for the caller's, 3 for that of the caller's caller.
 
     Returns
     -------
@@ -82,7 +78,7 @@ def encode(
         matrix[:, target] = codes
     if strangers and unseen != "outside":
         found = "; ".join(f"{shown(name)}: {listed(labels)}" for name, labels in strangers.items())
-        warn(f"{_UNSEEN[unseen]}: {found}.", UnseenCategoryWarning, stacklevel=stacklevel)
+        warn_caller(f"{_UNSEEN[unseen]}: {found}.", UnseenCategoryWarning)
     return matrix
 
 
