@@ -71,6 +71,7 @@ def test_any_estimator_with_a_density_will_do():
     classifier = JointClassifier(Independence()).fit(X, Y)
     np.testing.assert_allclose(classifier.predict_proba(X), np.tile(np.bincount(Y) / 120, (120, 1)))
     assert classifier.standardised_share_ == 0
+    assert classifier.summary().startswith("JointClassifier, by JointDensity(3 variables")
     gappy = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     filled = JointImputer(Independence()).fit(gappy).transform(gappy)
     assert np.allclose(filled[np.isnan(gappy)[:, 0], 0], filled[np.isnan(gappy)[:, 0], 0][0])

@@ -50,9 +50,10 @@ class ComposedEstimator(TableEstimator):
     def summary(self) -> str:
         """Return text on what was fitted and how it was chosen, then one line per column."""
         check_is_fitted(self, "density_")
-        first, *rest = self.estimator_.summary().split("\n")
-        at = rest.index("")  # before the table of columns
-        return "\n".join([f"{type(self).__name__}, by {first}", *rest[:at], *self._notes(), *rest[at:]])
+        held = self.estimator_
+        # a paragraph on the fit, then the table of columns
+        fit, *table = (held.summary() if hasattr(held, "summary") else repr(self.density_)).split("\n\n", 1)
+        return "\n\n".join(["\n".join([f"{type(self).__name__}, by {fit}", *self._notes()]), *table])
 
     def _notes(self) -> list[str]:
         """Return further lines for the summary."""
