@@ -181,8 +181,8 @@ def _saddle(
         jacobian[:, e:, e:] = np.swapaxes(jacobian[:, :e, :e], 1, 2)
         try:
             step = np.linalg.solve(jacobian, -force[at, :, None])[:, :, 0]
-        except np.linalg.LinAlgError:  # one singular matrix stops them all; without a tilt the weights are right too
-            break
+        except np.linalg.LinAlgError:  # one matrix is singular to the last bit
+            step = -(np.linalg.pinv(jacobian) @ force[at, :, None])[:, :, 0]
         left, length = np.arange(at.size), 1.0
         while left.size and length > 1e-6:  # halve the step until the gradient shrinks
             tried = point[at[left]] + length * step[left]
