@@ -125,7 +125,7 @@ class TestOneCoordinate:
             parts = (low, high - distance, width - distance), (high - distance, high, distance)
         below, above = (np.exp(log_interval(*(np.array([x]) for x in part)) - log_interval(
             *(np.array([x]) for x in (low, high, width))))[0] for part in parts)  # fmt: skip
-        assert (below, above) == pytest.approx((level, 1 - level), rel=1e-7)
+        assert (below, above) == pytest.approx((level, 1 - level), rel=1e-9)
 
 
 class TestTwoCoordinates:
