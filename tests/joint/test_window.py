@@ -152,7 +152,7 @@ class TestTwoCoordinates:
 
     @pytest.mark.parametrize("rho", [-0.999999, -0.999, -0.5, 0.0, 0.2, 0.9, 0.999999])
     def test_small_probabilities_keep_their_relative_precision(self, rho):
-        """Against quadrature over the other coordinate, as X_1 = sqrt(1 - s) F + ..., with the same covariance."""
+        """Against quadrature over a common factor, which is another integral than that of the code."""
         rng = np.random.default_rng(1)
         loads = np.sqrt(abs(rho)) * np.array([np.sign(rho), 1.0])
         low, high = random_windows(rng, 60, 2, 6.0)
@@ -457,6 +457,8 @@ class TestSamples:
         rng, zero = np.random.default_rng(0), np.zeros(2)
         with pytest.raises(ImpossibleEventError, match="empty"):
             sample_window(zero, np.eye(2), zero, zero, 1, rng)
+        with pytest.raises(ImpossibleEventError, match="accepted"):  # log P = -250,000
+            sample_window(zero, factor_covariance(np.full(2, np.sqrt(0.999999))), [0.0, 2.0], [1.0, 3.0], 1, rng)
 
 
 @pytest.mark.slow

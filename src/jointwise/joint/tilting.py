@@ -29,7 +29,7 @@ from jointwise.joint.intervals import interval_moments, interval_quantile, log_i
 LEAST_VARIANCE = 1e-14
 # The bound on weights is raised by this much, far more than the error of a saddle point that counts as found.
 SLACK = 1e-4
-# Newton steps for a saddle point. Most cases need 4 to 8.
+# Newton steps for a saddle point. Most cases need three or four.
 N_STEPS = 50
 
 
