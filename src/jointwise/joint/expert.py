@@ -47,7 +47,7 @@ class Expert(ABC):
 
     @abstractmethod
     def component_logpdf(self, X: FloatArray) -> FloatArray:
-        """Return log lam[r] + log f(x | r) for encoded rows ``X`` of shape (n, N), missing cells integrated out; (n, F)."""
+        """Return log lam[r] + log f(x | r) of encoded rows (n, N), missing cells integrated out; shape (n, F)."""
 
     def logpdf(self, X: FloatArray) -> FloatArray:
         """Log-density of encoded rows ``X`` of shape (n, N), missing cells integrated out; shape (n,)."""
@@ -79,7 +79,7 @@ class Expert(ABC):
 
     @abstractmethod
     def conditionals(self, n: int, X: FloatArray) -> Conditionals:
-        """Law of variable ``n`` in each encoded row, given the row's other cells; what the row holds there is ignored."""
+        """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
 
     # ---- events ------------------------------------------------------------------------------------------
 
