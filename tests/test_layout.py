@@ -28,7 +28,9 @@ ALLOWED: dict[str, set[str]] = {
     "rows": {"tables", "axes", "engines", "marginals"},
     "solvers": {"engines"},
     "joint": {"tables", "axes", "warps", "families", "dictionary", "engines"},
-    "fitting": {"tables", "axes", "warps", "families", "dictionary", "engines", "marginals", "rows", "solvers", "joint"},
+    "fitting": {
+        "tables", "axes", "warps", "families", "dictionary", "engines", "marginals", "rows", "solvers", "joint",
+    },
     "estimators": {"tables", "axes", "dictionary", "engines", "marginals", "rows", "joint", "fitting", "solvers"},
     "metrics": {"tables", "dictionary", "joint"},
     "relatives": {
