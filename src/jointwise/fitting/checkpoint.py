@@ -150,6 +150,17 @@ class Checkpoint:
         if self._path is not None:
             target(self._path).unlink(missing_ok=True)
 
+    def section(self, name: str, rng: np.random.Generator) -> Checkpoint:
+        """Return the part of this checkpoint that belongs to one of several fits, with a generator of its own.
+
+        Parameters
+        ----------
+        name : str
+        rng : numpy.random.Generator
+            Of that fit; its state is restored from the file.
+        """
+        return _Section(self, name, rng)
+
     def _keep_generator(self) -> None:
         self._content["rng"] = self._rng.bit_generator.state
         self._pending = True
@@ -161,6 +172,37 @@ class Checkpoint:
         differences = _differences(content["fit"], fit)
         self._rng.bit_generator.state = content["rng"]
         return content, differences
+
+
+class _Section(Checkpoint):
+    """The stages of one of several fits, which stay in the file until all of them are done."""
+
+    def __init__(self, whole: Checkpoint, name: str, rng: np.random.Generator) -> None:
+        self._whole, self._name, self._rng = whole, name, rng
+        state = whole.find(f"{name}/generator", dict)
+        if state is not None:
+            rng.bit_generator.state = state
+
+    def find(self, stage: str, build: Callable[[Any], T]) -> T | None:
+        """Return the state of a stage, converted by ``build``; None if there is none."""
+        return self._whole.find(f"{self._name}/{stage}", build)
+
+    def keep(self, stage: str, content: Mapping[str, Any], *, draws_again: bool = False) -> None:
+        """Keep the state of a stage; see `Checkpoint.keep`."""
+        if not draws_again:
+            self._whole.keep(f"{self._name}/generator", self._rng.bit_generator.state, draws_again=True)
+        self._whole.keep(f"{self._name}/{stage}", content, draws_again=True)
+
+    def flush(self) -> None:
+        """Write the file, if anything has changed since the last write."""
+        self._whole.flush()
+
+    def remove(self) -> None:
+        """Leave the file to the other fits."""
+
+    def section(self, name: str, rng: np.random.Generator) -> Checkpoint:
+        """Return a part of this part."""
+        return _Section(self._whole, f"{self._name}/{name}", rng)
 
 
 class ModelRecord:

@@ -1,0 +1,275 @@
+r"""One density from several experts, weighted by the likelihood of held-out rows.
+
+Each expert is learned without some rows and gives the log-densities of these. The weights maximise
+
+.. math:: \sum_i \log \sum_k w_k f_k(x_i) + \tfrac12 \sum_k \log w_k
+
+by EM: half a row of prior for each expert. Experts with next to no weight are dropped. One that has none on the first
+held-out rows is not asked about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.choice.folds import row_folds
+from jointwise.fitting.held_out import Repeated, check_part
+from jointwise.fitting.result import Fit
+from jointwise.fitting.rows import in_order
+from jointwise.joint.check import Check
+from jointwise.joint.density import MOST_VERDICT, JointDensity
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import simplex_weights
+
+# Prior of an expert, in held-out rows.
+PRIOR_ROWS = 0.5
+# An expert with less weight than this is dropped.
+LEAST_WEIGHT = 0.01
+# How far below the best expert a log-density can count, so that no single row decides.
+LOWEST = -700.0
+# Weights are found to this mean log-likelihood, in nats.
+TOL = 1e-5
+
+Callback = Callable[[int, float], None]
+Fold = tuple[CodedRows, CodedRows]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """How an expert is learned.
+
+    Parameters
+    ----------
+    name : str
+    choose : callable
+        Returns what is to be fitted, from rows, a generator and a checkpoint.
+    fit : callable
+        Returns a fit, from rows, what was chosen, a generator, a callback and a checkpoint.
+    """
+
+    name: str
+    choose: Callable[[Rows, np.random.Generator, Checkpoint], Any]
+    fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An expert, and what held-out rows say of it.
+
+    Parameters
+    ----------
+    name : str
+    weight : float
+        Zero if it was dropped.
+    held_out : float, optional
+        Mean log-density of the held-out rows it was asked about; None where no rows were held out.
+    fit : Fit, optional
+        Its fit to all rows; None if it was dropped.
+    """
+
+    name: str
+    weight: float
+    held_out: float | None
+    fit: Fit | None
+
+
+@dataclass(frozen=True)
+class StackFit:
+    """A density stacked from experts.
+
+    Parameters
+    ----------
+    density : JointDensity
+    experts : tuple of Judged
+        In the order they were given.
+    n_rows : float
+        Number of rows, or the sum of their weights.
+    held_out : float, optional
+        Mean log-density of held-out rows under the weighted sum; None where none were held out.
+    check : Check, optional
+        How experts learned without some rows answer questions about these.
+    """
+
+    density: JointDensity
+    experts: tuple[Judged, ...]
+    n_rows: float
+    held_out: float | None
+    check: Check | None
+
+    @property
+    def fits(self) -> dict[str, Fit]:
+        """The fits of the experts that were kept, by name."""
+        return {each.name: each.fit for each in self.experts if each.fit is not None}
+
+
+def fit_stack(
+    rows: Rows,
+    learners: Sequence[Learner],
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+    *,
+    checkpoint: Checkpoint | None = None,
+    repeated: Repeated | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> StackFit:
+    """Fit experts to coded rows and weigh them by held-out rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        With axes that suit every learner.
+    learners : sequence of Learner
+    rng : numpy.random.Generator
+        Deals rows to folds, and seeds the experts' own generators.
+    callback : callable, optional
+        Called with the steps taken and the objective, at every step of the last runs.
+    checkpoint : Checkpoint, optional
+        Keeps what was chosen, the log-densities of held-out rows, and where fits stand.
+    repeated : mapping, optional
+        What `Profile.repeated` found in the table, for the check of the fit; without it the fit is not checked.
+    tell : callable
+        Told in words what is going on.
+    """
+    if not rows.n_rows > 0:
+        raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    ordered = in_order(rows)
+    folds = row_folds(ordered, rng) if len(learners) > 1 else []
+    seed = int(rng.integers(2**32))
+    work = _Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell)
+    asked = _ask(work, folds)
+    weights = asked.weights if folds else {learners[0].name: 1.0}
+    check = None
+    if folds and repeated is not None:
+        tell("checking the sum of experts against held-out rows")
+        check = check_part(rows, folds[0][0], work.without_first(weights), repeated)
+    fits = {name: work.fit(name, ordered, "all rows", callback) for name in weights}
+    density = JointDensity.mix([fit.density for fit in fits.values()], list(weights.values()))
+    return StackFit(
+        replace(density, verdict=check.verdict[:MOST_VERDICT] if check else ""),
+        tuple(Judged(name, weights.get(name, 0.0), asked.mean(name), fits.get(name)) for name in work.learners),
+        ordered.n_rows,
+        asked.mean_of_sum,
+        check,
+    )
+
+
+def stacking_weights(logs: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return the weights of experts whose sum is most likely, with half a row of prior each; shape (K,).
+
+    Parameters
+    ----------
+    logs : array of shape (n, K)
+        Log-density of each held-out row under each expert.
+    counts : array of shape (n,)
+        How often each row counts.
+
+    Examples
+    --------
+    >>> stacking_weights(np.log([[0.8, 0.1], [0.8, 0.1], [0.1, 0.8]]), np.ones(3)).round(2)
+    array([0.64, 0.36])
+    """
+    top = np.where(np.isneginf(logs).all(axis=1), 0.0, logs.max(axis=1))
+    relative = np.exp(np.maximum(logs - top[:, None], LOWEST))
+    return simplex_weights(relative, counts, prior=PRIOR_ROWS * logs.shape[1], tol=TOL)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The experts at work: what each has chosen, and what it has learned from which rows."""
+
+    learners: Mapping[str, Learner]
+    rows: Rows
+    seed: int
+    checkpoint: Checkpoint
+    tell: Callable[[str], None]
+
+    @cached_property
+    def choices(self) -> dict[str, Any]:
+        """What each expert has chosen, by name."""
+        return {}
+
+    @cached_property
+    def first(self) -> dict[str, JointDensity]:
+        """The densities learned without the first held-out rows."""
+        return {}
+
+    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> Fit:
+        """Fit an expert to some rows, as it has chosen from all."""
+        learner, number = self.learners[name], list(self.learners).index(name)
+        if name not in self.choices:
+            self.tell(f"{name}: choosing")
+            rng = np.random.default_rng([self.seed, number])
+            self.choices[name] = learner.choose(self.rows, rng, self.checkpoint.section(f"{name}: choice", rng))
+        self.tell(f"{name}: fitting {what}")
+        rng = np.random.default_rng([self.seed, number, 1])
+        record = self.checkpoint.section(f"{name}: {what}", rng)
+        return learner.fit(rows, self.choices[name], rng, callback, record)
+
+    def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
+        """Log-density of the encoded rows ``X`` under an expert learned from the rest."""
+        density = self.fit(name, rest, f"rows without part {fold + 1}").density
+        if fold == 0:
+            self.first[name] = density
+        return density.mixture.logpdf(X)
+
+    def without_first(self, weights: Mapping[str, float]) -> JointDensity:
+        """Return the sum of experts learned without the first held-out rows."""
+        return JointDensity.mix([self.first[name] for name in weights], list(weights.values()))
+
+
+def _ask(work: _Work, folds: Sequence[Fold]) -> _Asked:
+    """Ask experts for the log-densities of held-out rows; after the first fold, only those with some weight."""
+    asked = _Asked({name: np.empty(0) for name in work.learners}, np.empty(0))
+    for fold, (part, rest) in enumerate(folds):
+        X = part.values()
+        names = asked.weights if fold else work.learners
+        found = {name: work.held_out(name, fold, rest, X) for name in names}
+        asked = asked.further(found, np.ones(len(part)) if part.weights is None else part.weights)
+    return asked
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Log-densities of held-out rows by expert, and how often each row counts; some experts know the first rows only."""
+
+    logs: Mapping[str, FloatArray]
+    counts: FloatArray
+
+    def further(self, found: Mapping[str, FloatArray], counts: FloatArray) -> _Asked:
+        """Return it with the log-densities of further rows."""
+        logs = {name: np.concatenate([log, found.get(name, np.empty(0))]) for name, log in self.logs.items()}
+        return _Asked(logs, np.concatenate([self.counts, counts]))
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Weights of the experts that know all rows and are worth keeping, by name."""
+        names = [name for name, log in self.logs.items() if len(log) == len(self.counts)]
+        while True:
+            found = stacking_weights(np.stack([self.logs[name] for name in names], axis=1), self.counts)
+            if found.min() >= LEAST_WEIGHT or len(names) == 1:
+                return dict(zip(names, found.tolist(), strict=True))
+            names.pop(int(np.argmin(found)))
+
+    def mean(self, name: str) -> float | None:
+        """Mean log-density of the rows that an expert knows; None where there are none."""
+        log = self.logs[name]
+        return float(np.average(log, weights=self.counts[: len(log)])) if len(log) else None
+
+    @property
+    def mean_of_sum(self) -> float | None:
+        """Mean log-density of all rows under the weighted sum; None where there are none."""
+        if not len(self.counts):
+            return None
+        logs = np.stack([self.logs[name] for name in self.weights], axis=1)
+        total = logsumexp(logs + np.log(list(self.weights.values())), axis=1)
+        return float(np.average(total, weights=self.counts))
