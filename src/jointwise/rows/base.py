@@ -10,6 +10,7 @@ import numpy as np
 from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorEngine
+from jointwise.engines.blocks import BlockEngine, BlockLayout
 from jointwise.exceptions import InputError
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.tables.variables import Schema
@@ -60,6 +61,10 @@ class Rows(ABC):
     @abstractmethod
     def engine(self) -> PosteriorEngine:
         """Return an engine for posterior counts of the rows."""
+
+    @abstractmethod
+    def block_engine(self, layout: BlockLayout) -> BlockEngine:
+        """Return an engine for passes over a Gaussian block of the rows."""
 
     @abstractmethod
     def pairs(self) -> PairwiseMarginals:

@@ -13,6 +13,7 @@ from jointwise._checks import check_weights, shown, unknown_name
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorEngine, posterior_engine
+from jointwise.engines.blocks import BlockEngine, BlockLayout, block_engine
 from jointwise.exceptions import InputError
 from jointwise.marginals.coding import code_table
 from jointwise.marginals.pairwise import PairwiseMarginals
@@ -123,6 +124,11 @@ class CodedRows(Rows):
     def engine(self) -> PosteriorEngine:
         """Return an engine for posterior counts of the rows."""
         return posterior_engine(self.codes, self.n_bins, self.weights, self.device)
+
+    def block_engine(self, layout: BlockLayout) -> BlockEngine:
+        """Return an engine for passes over a Gaussian block of the rows."""
+        layout.check(self.n_bins)
+        return block_engine(self.codes, layout, self.weights, self.device)
 
 
 def split_weights(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:

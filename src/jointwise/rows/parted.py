@@ -13,6 +13,7 @@ import numpy as np
 from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
+from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockLayout, BlockSums, block_engine
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows, StatisticT
 from jointwise.rows.coded import CodedRows
@@ -113,6 +114,11 @@ class PartedRows(Rows):
         """Return an engine for posterior counts of the rows."""
         return _PartedEngine(self._parts, self.n_bins)
 
+    def block_engine(self, layout: BlockLayout) -> BlockEngine:
+        """Return an engine for passes over a Gaussian block of the rows."""
+        layout.check(self.n_bins)
+        return _PartedBlockEngine(self._parts, layout)
+
 
 class _PartedEngine(PosteriorEngine):
     """Posterior counts of every part in the cluster, then their sum."""
@@ -124,6 +130,19 @@ class _PartedEngine(PosteriorEngine):
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
         return self._parts.total(partial(_posterior_counts, n_bins=self._n_bins, tables=tables, mixing=mixing))
+
+
+class _PartedBlockEngine(BlockEngine):
+    """Sums of every part in the cluster, then their sum."""
+
+    def __init__(self, parts: Parts, layout: BlockLayout) -> None:
+        self._parts = parts
+        self._layout = layout
+
+    def sums(self, components: BlockComponents) -> BlockSums:
+        """One pass over the rows; see `BlockEngine`."""
+        components.check(self._layout)
+        return self._parts.total(partial(_block_sums, layout=self._layout, components=components))
 
 
 def _chosen(part: Part, rows: IntArray | slice) -> Part:
@@ -150,3 +169,8 @@ def _posterior_counts(part: Part, n_bins: Sequence[int], tables: FloatArray, mix
     codes: CodeArray = np.require(part.codes, requirements=["C", "W"])
     weights = None if part.weights is None else np.require(part.weights, requirements=["C", "W"])
     return posterior_engine(codes, n_bins, weights, n_threads=1).posterior_counts(tables, np.array(mixing))
+
+
+def _block_sums(part: Part, layout: BlockLayout, components: BlockComponents) -> BlockSums:
+    """Return the sums of one part, in one thread, because parts run side by side."""
+    return block_engine(part.codes, layout, part.weights, n_threads=1).sums(components)
