@@ -56,6 +56,7 @@ PACKAGES: dict[str, set[str]] = {
     "rows": {"narwhals", "scipy"},
     "solvers": {"scipy"},
     "joint": {"scipy"},
+    "fitting": {"scipy"},
     "estimators": {"scipy", "sklearn"},
     "relatives": {"scipy", "sklearn"},
     "datasets": {"sklearn"},
