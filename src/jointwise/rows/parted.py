@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from jointwise.axes import Axis
 from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
 from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockLayout, BlockSums, block_engine
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows.base import Rows, StatisticT
+from jointwise.rows.base import Rows, StatisticT, looked_up
 from jointwise.rows.coded import CodedRows
 from jointwise.tables.variables import Schema
 
@@ -114,10 +115,34 @@ class PartedRows(Rows):
         """Return an engine for posterior counts of the rows."""
         return _PartedEngine(self._parts, self.n_bins)
 
+    def regrouped(self, axes: Sequence[Axis], folder: Path | None = None) -> PartedRows:  # noqa: ARG002
+        """Return the same rows on coarser axes; see `Rows.regrouped`. The cluster looks codes up in each pass."""
+        parts = _RegroupedParts(self._parts, self._lookups(axes))
+        return PartedRows(self.schema, axes, parts, weighted=self._weighted)
+
     def block_engine(self, layout: BlockLayout) -> BlockEngine:
         """Return an engine for passes over a Gaussian block of the rows."""
         layout.check(self.n_bins)
         return _PartedBlockEngine(self._parts, layout)
+
+
+class _RegroupedParts(Parts):
+    """Parts whose codes are looked up in tables before a function sees them."""
+
+    def __init__(self, parts: Parts, lookups: tuple[CodeArray, ...]) -> None:
+        self._fine = parts
+        self._lookups = lookups
+
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
+        total: StatisticT = self._fine.total(partial(_of_regrouped, statistic=statistic, lookups=self._lookups))
+        return total
+
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        return self._fine.each(partial(_each_regrouped, function=function, lookups=self._lookups), arguments)
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        return self._fine.lengths
 
 
 class _PartedEngine(PosteriorEngine):
@@ -147,6 +172,16 @@ class _PartedBlockEngine(BlockEngine):
 
 def _chosen(part: Part, rows: IntArray | slice) -> Part:
     return Part(part.codes[rows], None if part.weights is None else part.weights[rows])
+
+
+def _of_regrouped(part: Part, statistic: Callable[[Part], Any], lookups: Sequence[CodeArray]) -> Any:
+    return statistic(Part(looked_up(part.codes, lookups), part.weights))
+
+
+def _each_regrouped(
+    part: Part, argument: Any, function: Callable[[Part, Any], Any], lookups: Sequence[CodeArray]
+) -> Any:
+    return function(Part(looked_up(part.codes, lookups), part.weights), argument)
 
 
 def _sum_of_weights(part: Part) -> float:

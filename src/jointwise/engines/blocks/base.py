@@ -27,7 +27,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jointwise._typing import FloatArray
+from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import InputError
 
 LOG_TAU = float(np.log(2 * np.pi))
@@ -69,8 +69,8 @@ class BlockLayout:
         used = self.columns + self.others
         if len(set(used)) < len(used) or not all(0 <= n < len(self.n_bins) for n in used):
             raise InputError(
-                f"`columns` and `others` must be different positions below {len(self.n_bins)}; got {list(self.columns)} "
-                f"and {list(self.others)}."
+                f"`columns` and `others` must be different positions below {len(self.n_bins)}; got "
+                f"{list(self.columns)} and {list(self.others)}."
             )
         if len(self.values) != self.d:
             raise InputError(f"`values` must be {self.d} arrays, one for each block column; got {len(self.values)}.")
@@ -134,25 +134,34 @@ class BlockComponents:
     def factors(self) -> FloatArray:
         """Cholesky factors of the covariances, lower triangular; shape (F, d, d)."""
         try:
-            return np.linalg.cholesky(self.covariances)
+            factors: AnyArray = np.linalg.cholesky(self.covariances)
         except np.linalg.LinAlgError:
             least = np.linalg.eigvalsh(self.covariances).min(axis=1)
             raise InputError(
                 f"`covariances` must be positive definite; that of component {int(np.argmin(least))} has the "
                 f"eigenvalue {least.min():.3g}. Add to its diagonal."
             ) from None
+        return factors
 
     def check(self, layout: BlockLayout) -> None:
         """Raise unless all shapes are those of a layout and the covariances are positive definite."""
         F, d = len(self.log_weights), layout.d
-        shapes = [("means", self.means.shape, (F, d)), ("covariances", self.covariances.shape, (F, d, d))]
-        tables = [(bins, F) for bins in layout.table_bins]
-        spikes = [(1 + n, F) for n in layout.n_spikes]
-        shapes += [("tables", tuple(t.shape for t in self.tables), tuple(tables))]
-        shapes += [("spikes", tuple(s.shape for s in self.spikes), tuple(spikes))]
-        for name, found, expected in shapes:
-            if found != expected:
-                raise InputError(f"`{name}` must have shape {expected}; got {found}.")
+        expected = {
+            "means": [(F, d)],
+            "covariances": [(F, d, d)],
+            "tables": [(bins, F) for bins in layout.table_bins],
+            "spikes": [(1 + n, F) for n in layout.n_spikes],
+        }
+        found = {
+            "means": (self.means,),
+            "covariances": (self.covariances,),
+            "tables": self.tables,
+            "spikes": self.spikes,
+        }
+        for name, arrays in found.items():
+            shapes = [array.shape for array in arrays]
+            if shapes != expected[name]:
+                raise InputError(f"`{name}` must have shapes {expected[name]}; got {shapes}.")
         if d:
             _ = self.factors
 
