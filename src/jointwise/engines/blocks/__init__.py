@@ -8,6 +8,7 @@ the card.
 from __future__ import annotations
 
 from jointwise._typing import CodeArray, FloatArray
+from jointwise.engines import COMPILED_CELLS
 from jointwise.engines.blocks.base import BlockComponents, BlockEngine, BlockLayout, BlockSums
 from jointwise.engines.blocks.reference import ReferenceBlockEngine
 
@@ -22,4 +23,12 @@ def block_engine(
     n_threads: int | None = None,
 ) -> BlockEngine:
     """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones."""
-    return ReferenceBlockEngine(codes, layout, weights)
+    if device == "cuda":
+        from jointwise.engines.blocks.cuda import CudaBlockEngine  # loads PyTorch
+
+        return CudaBlockEngine(codes, layout, weights)
+    if codes.size < COMPILED_CELLS:
+        return ReferenceBlockEngine(codes, layout, weights)
+    from jointwise.engines.blocks.compiled import CompiledBlockEngine  # loads numba, which small fits do not need
+
+    return CompiledBlockEngine(codes, layout, weights, n_threads)
