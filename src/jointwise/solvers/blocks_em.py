@@ -162,7 +162,10 @@ class BlocksProblem:
         covariance = np.einsum("rij,ji->r", inverses, self.scale) - len(self.scale)
         covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
         mean = np.einsum("ri,rij,rj->", away, inverses, away)
-        prior = [*zip(self.margins, factors.coefficients, strict=True), *zip(self.spike_margins, factors.spikes, strict=True)]
+        prior = [
+            *zip(self.margins, factors.coefficients, strict=True),
+            *zip(self.spike_margins, factors.spikes, strict=True),
+        ]
         products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior)
         return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
 
@@ -252,9 +255,7 @@ class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
         return state.factors
 
 
-def settled_scale(
-    problem: BlocksProblem, start: BlockFactors, n_steps: int
-) -> tuple[BlocksProblem, BlockFactors]:
+def settled_scale(problem: BlocksProblem, start: BlockFactors, n_steps: int) -> tuple[BlocksProblem, BlockFactors]:
     """Return the problem with its scale W settled, and the factors by then.
 
     The pooled covariance within components is a better scale than any guess, but it changes with them, and no

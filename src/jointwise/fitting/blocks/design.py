@@ -184,7 +184,10 @@ class Design:
     @cached_property
     def _steps(self) -> FloatArray:
         """Distance that values of the block's columns are rounded to, zero for none; shape (d,)."""
-        steps = [1.0 if self.schema.variables[n].kind is Kind.INTEGER else self.schema.variables[n].step for n in self.columns]
+        steps = [
+            1.0 if self.schema.variables[n].kind is Kind.INTEGER else self.schema.variables[n].step
+            for n in self.columns
+        ]
         return np.array(steps, dtype=np.float64)
 
     def expert(self, factors: BlockFactors) -> Expert:

@@ -127,9 +127,7 @@ def _fit_model(
     begun = record.begun(problem, choice.n_components)
     if begun is None:
         sample = parts[0] if parts else _in_memory(rows)
-        begun = settled_start(
-            design, design.problem(sample, choice.nu, choice.beta), sample, choice.n_components, rng
-        )
+        begun = settled_start(design, design.problem(sample, choice.nu, choice.beta), sample, choice.n_components, rng)
         begun = replace(problem, scale=begun[0].scale), begun[1]
         record.begin(begun[0].scale, begun[1])
     problem, start = begun

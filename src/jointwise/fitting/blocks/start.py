@@ -101,9 +101,7 @@ def _sums_of_groups(
     for r, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=F))[:-1])):
         weighted = values[rows] * weights[rows, None]
         firsts[r], seconds[r] = weighted.sum(axis=0), weighted.T @ values[rows]
-    counts = [
-        _grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F) for n in design.others
-    ]
+    counts = [_grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F) for n in design.others]
     spikes = []
     for n, w in zip(design.columns, design.layout.values, strict=True):
         by_bin = _grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F)
@@ -114,9 +112,7 @@ def _sums_of_groups(
     )  # fmt: skip
 
 
-def _grouped_counts(
-    codes: IntArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int
-) -> FloatArray:
+def _grouped_counts(codes: IntArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int) -> FloatArray:
     """Return the counts of bins in each group, without missing cells; shape (n_bins, n_groups)."""
     where = codes.astype(np.int64) * n_groups + groups
     counts = np.bincount(where, weights, minlength=(n_bins + 1) * n_groups).reshape(n_bins + 1, n_groups)

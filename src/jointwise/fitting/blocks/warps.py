@@ -220,8 +220,6 @@ def _normal_levels(n_rows: float) -> FloatArray:
     return np.asarray(ndtr(grid))
 
 
-
-
 def _rising(x: FloatArray, w: FloatArray) -> IntArray:
     """Return the positions of knots at which x and w both rise, by enough for a slope to mean something."""
     kept = [0]
