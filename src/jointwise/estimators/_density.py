@@ -19,8 +19,8 @@ from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._summary import summary_text, warn_unfinished
 from jointwise.estimators._tables import TableEstimator, generator, row_weights
 from jointwise.exceptions import InputError, StorageError
-from jointwise.fitting import Fit
-from jointwise.fitting.blocks import BlockFit
+from jointwise.fitting import Fit, Options
+from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import check_checkpoint
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
@@ -28,7 +28,7 @@ from jointwise.rows.coded import CodedRows
 from jointwise.rows.sources import LocalSource, Source, find_source
 from jointwise.tables import encode
 
-OptionsT = TypeVar("OptionsT")
+OptionsT = TypeVar("OptionsT", Options, BlockOptions)
 
 
 class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):

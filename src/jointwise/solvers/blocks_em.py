@@ -215,7 +215,9 @@ class BlocksState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
-    r"""EM on rows from given factors. With S_r the scatter of component r about its mean, a step is
+    r"""EM on rows from given factors.
+
+    With S_r the scatter of component r about its mean, a step is
 
     .. math:: \lambda_r \leftarrow n_r / n, \qquad \mu_r \leftarrow \frac{n_r \bar w_r + \kappa m}{n_r + \kappa}, \qquad
               \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu W}{n_r + \nu},

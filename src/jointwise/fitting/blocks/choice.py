@@ -24,6 +24,8 @@ NUS = (2.0, 20.0, 100.0)
 FIRST_NUMBER, FIRST_NU = 6, 20.0
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
+# Larger tables bear more components: their number grows with this power of the rows.
+GROWTH = 0.3
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 1e-3
 # A climb goes on over this many numbers that gain nothing.
@@ -95,7 +97,10 @@ def choose_blocks(
         return BlockChoice(numbers[0], nus[-1], options.beta, n_models)
     search = _Search(design, folds, options.beta, int(rng.integers(2**32)), checkpoint or Checkpoint())
     n_components, nu = search.best(numbers, nus)
-    return BlockChoice(n_components, nu, options.beta, n_models, search.held_out(n_components, nu))
+    score = search.held_out(n_components, nu)
+    if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
+        n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(numbers))
+    return BlockChoice(n_components, nu, options.beta, n_models, score)
 
 
 def number_of_models(options: BlockOptions, n_rows: int) -> int:

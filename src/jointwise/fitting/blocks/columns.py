@@ -9,7 +9,7 @@ import numpy as np
 
 from jointwise._checks import shown
 from jointwise._typing import FloatArray
-from jointwise.axes import BinnedAxis
+from jointwise.axes import Axis, BinnedAxis
 from jointwise.fitting.blocks.warps import Counted
 from jointwise.fitting.starts import spread_positions
 from jointwise.joint.block_gaussian import MOST_WHOLE_SPIKED
@@ -42,14 +42,19 @@ class Membership:
     left_out: dict[str, str]
 
 
+def interval_values(axis: Axis) -> FloatArray:
+    """Return the value that each interval of a fine axis stands for; shape (n_intervals,)."""
+    assert isinstance(axis, BinnedAxis)  # of a column of numbers
+    return axis.representatives[: axis.n_intervals]
+
+
 def off_spikes(rows: Rows, n: int) -> Counted | None:
     """Return the values of a column that are no spikes, with their counts; None if there are none."""
     axis = rows.axes[n]
-    if not isinstance(axis, BinnedAxis) or axis.centres is None:
-        return None
-    counts = rows.marginal(n)[: axis.n_intervals]
+    values = interval_values(axis)
+    counts = rows.marginal(n)[: len(values)]
     here = np.flatnonzero(counts > 0)
-    return Counted(axis.centres[here], counts[here]) if len(here) else None
+    return Counted(values[here], counts[here]) if len(here) else None
 
 
 def choose_columns(rows: Rows) -> Membership:
@@ -119,10 +124,10 @@ def _copies(rows: Rows, able: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _standardised(rows: Rows, n: int) -> FloatArray:
     """Return the standardised value of each bin of a column, NaN for spikes and missing cells."""
-    axis, column = rows.axes[n], off_spikes(rows, n)
-    assert isinstance(axis, BinnedAxis) and axis.centres is not None and column is not None
-    table = np.full(axis.n_bins + 1, np.nan)
-    table[: axis.n_intervals] = axis.centres / column.deviation - column.mean / column.deviation
+    column, values = off_spikes(rows, n), interval_values(rows.axes[n])
+    assert column is not None  # it has enough values
+    table = np.full(rows.axes[n].n_bins + 1, np.nan)
+    table[: len(values)] = values / column.deviation - column.mean / column.deviation
     return table
 
 

@@ -12,7 +12,7 @@ from jointwise._typing import FloatArray
 from jointwise.axes import Axis, BinnedAxis, regrouping
 from jointwise.dictionary import Dictionary
 from jointwise.engines.blocks import BlockLayout
-from jointwise.fitting.blocks.columns import choose_columns, off_spikes
+from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
 from jointwise.fitting.blocks.warps import Counted, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.problem import smoothing_rows
@@ -139,11 +139,7 @@ class Design:
     @cached_property
     def layout(self) -> BlockLayout:
         """The layout of passes over rows with `axes`."""
-        values = []
-        for n, warp in zip(self.columns, self.warps, strict=True):
-            axis = self.axes[n]
-            assert isinstance(axis, BinnedAxis) and axis.centres is not None
-            values.append(warp(axis.centres))
+        values = [warp(interval_values(self.axes[n])) for n, warp in zip(self.columns, self.warps, strict=True)]
         return BlockLayout(tuple(axis.n_bins for axis in self.axes), self.columns, tuple(values), self.others)
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jointwise._typing import FloatArray, IntArray
+from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.engines.blocks import BlockSums
 from jointwise.fitting.blocks.design import Design
 from jointwise.rows.coded import CodedRows
@@ -39,7 +39,7 @@ def settled_start(
     """
     groups = start_groups(design, sample, n_components, rng)
     nothing = _nothing(problem, n_components)
-    sums = _sums_of_groups(design, problem, sample, groups, n_components)
+    sums = _sums_of_groups(design, sample, groups, n_components)
     problem = problem.pooled(nothing, sums)
     return settled_scale(problem, problem.maximised(nothing, sums), SETTLING_STEPS)
 
@@ -89,9 +89,7 @@ def _nothing(problem: BlocksProblem, n_components: int) -> BlockFactors:
     )
 
 
-def _sums_of_groups(
-    design: Design, problem: BlocksProblem, sample: CodedRows, groups: IntArray, n_components: int
-) -> BlockSums:
+def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_components: int) -> BlockSums:
     """Return the sums of a pass in which each row belongs to its group, but for a share of it; centred at zero."""
     values, weights = _filled(block_values(design, sample)), _weights(sample)
     F, d = n_components, values.shape[1]
@@ -112,7 +110,7 @@ def _sums_of_groups(
     )  # fmt: skip
 
 
-def _grouped_counts(codes: IntArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int) -> FloatArray:
+def _grouped_counts(codes: CodeArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int) -> FloatArray:
     """Return the counts of bins in each group, without missing cells; shape (n_bins, n_groups)."""
     where = codes.astype(np.int64) * n_groups + groups
     counts = np.bincount(where, weights, minlength=(n_bins + 1) * n_groups).reshape(n_bins + 1, n_groups)

@@ -76,7 +76,7 @@ class Counted:
     def quantile(self, q: FloatArray) -> FloatArray:
         """Values below which these shares of the rows lie."""
         cumulative = np.cumsum(self.counts)
-        return self.values[np.searchsorted(cumulative, q * cumulative[-1]).clip(max=len(self.values) - 1)]
+        return np.asarray(self.values[np.searchsorted(cumulative, q * cumulative[-1]).clip(max=len(self.values) - 1)])
 
     def standardised(self) -> FloatArray:
         """Values with mean 0 and standard deviation 1."""
@@ -188,7 +188,7 @@ def _grouped(values: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatA
         return values, counts
     cumulative = np.cumsum(counts)
     group = np.minimum((cumulative - counts / 2) / cumulative[-1] * POWER_GROUPS, POWER_GROUPS - 1).astype(np.int64)
-    total = np.bincount(group, counts, minlength=POWER_GROUPS)
+    total: FloatArray = np.bincount(group, counts, minlength=POWER_GROUPS).astype(np.float64)
     mean = np.bincount(group, counts * values, minlength=POWER_GROUPS) / np.where(total > 0, total, 1.0)
     return mean[total > 0], total[total > 0]
 
