@@ -1,7 +1,8 @@
 """jointwise: the joint probability of a table, and exact answers about it.
 
-Fit with :class:`JUPAD` (or :class:`JointClassifier`, :class:`JointImputer`) and ask its ``density_``, a
-:class:`JointDensity`. A classifier's ``class_model_``, a :class:`ClassModel`, is what its file holds.
+Fit with :class:`JUPAD` or :class:`GaussianBlocks` (or :class:`JointClassifier`, :class:`JointImputer`, which hold one)
+and ask its ``density_``, a :class:`JointDensity`. A classifier's ``class_model_``, a :class:`ClassModel`, is what its
+file holds.
 Tables that never meet in one place are counted where they are: :class:`Profile` and :class:`PairwiseMarginals` add up.
 :class:`Dictionary` writes down the atoms of a column by hand.
 """
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jointwise.dictionary import Dictionary
-    from jointwise.estimators import JUPAD, JointClassifier, JointImputer
+    from jointwise.estimators import JUPAD, GaussianBlocks, JointClassifier, JointImputer
     from jointwise.joint import ClassModel, JointDensity
     from jointwise.marginals import PairwiseMarginals, Profile
 
@@ -25,6 +26,7 @@ __all__ = [
     "JUPAD",
     "ClassModel",
     "Dictionary",
+    "GaussianBlocks",
     "JointClassifier",
     "JointDensity",
     "JointImputer",
@@ -36,6 +38,7 @@ __all__ = [
 _HOMES = {
     "ClassModel": "joint",
     "Dictionary": "dictionary",
+    "GaussianBlocks": "estimators",
     "JUPAD": "estimators",
     "JointClassifier": "estimators",
     "JointImputer": "estimators",

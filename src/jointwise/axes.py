@@ -35,6 +35,11 @@ class Axis(ABC):
     def index(self, values: Any) -> CodeArray:
         """Return the bin of each encoded value, `n_bins` for NaN."""
 
+    @property
+    @abstractmethod
+    def representatives(self) -> FloatArray:
+        """Value that stands for each bin, shape (n_bins,); raises for intervals without centres."""
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that `json` can write."""
@@ -49,7 +54,7 @@ class Axis(ABC):
         """
         check_choice("type", fields["type"], ("binned", "discrete"))
         if fields["type"] == "binned":
-            return BinnedAxis(fields["edges"], fields["spikes"])
+            return BinnedAxis(fields["edges"], fields["spikes"], fields.get("centres"))
         return DiscreteAxis(fields["values"])
 
     def __eq__(self, other: object) -> bool:
@@ -69,6 +74,8 @@ class BinnedAxis(Axis):
         Inner edges, increasing. Without edges there is one interval.
     spikes : array-like of shape (S,)
         Values with a bin of their own; the intervals do not include them.
+    centres : array-like of shape (K + 1,), optional
+        Value that stands for each interval, inside it. Fine axes have them, see `Profile.axes`.
 
     Examples
     --------
@@ -79,11 +86,22 @@ class BinnedAxis(Axis):
 
     edges: FloatArray
     spikes: FloatArray = field(default_factory=lambda: np.empty(0))
+    centres: FloatArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("edges", "spikes"):
             object.__setattr__(self, name, _increasing(name, getattr(self, name)))
         _check_size(self.n_bins)
+        if self.centres is not None:
+            object.__setattr__(self, "centres", self._inside(_increasing("centres", self.centres)))
+
+    def _inside(self, centres: FloatArray) -> FloatArray:
+        if len(centres) != self.n_intervals or np.any(centres <= self.lower) or np.any(centres > self.upper):
+            raise InputError(
+                f"`centres` must be {self.n_intervals} numbers, one inside each interval (lower, upper]; got "
+                f"{len(centres)}."
+            )
+        return centres
 
     @property
     def n_intervals(self) -> int:
@@ -114,9 +132,21 @@ class BinnedAxis(Axis):
         codes[np.isnan(values)] = self.n_bins
         return codes
 
+    @property
+    def representatives(self) -> FloatArray:
+        """Centres, then spikes, shape (n_bins,); raises if the axis has no centres.
+
+        >>> BinnedAxis([1.0], spikes=[0.0], centres=[0.5, 7.0]).representatives.tolist()
+        [0.5, 7.0, 0.0]
+        """
+        if self.centres is None:
+            raise InputError("The intervals of this axis have no centres. Name the column in `fine` of Profile.axes.")
+        return np.concatenate([self.centres, self.spikes])
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that `json` can write."""
-        return {"type": "binned", "edges": self.edges.tolist(), "spikes": self.spikes.tolist()}
+        fields = {"type": "binned", "edges": self.edges.tolist(), "spikes": self.spikes.tolist()}
+        return fields if self.centres is None else {**fields, "centres": self.centres.tolist()}
 
     @classmethod
     def equal_width(cls, low: float, high: float, n_bins: int) -> BinnedAxis:
@@ -200,6 +230,11 @@ class DiscreteAxis(Axis):
         codes: CodeArray = np.where(known, position, self.n_bins).astype(code_dtype([self]))
         return codes
 
+    @property
+    def representatives(self) -> FloatArray:
+        """The values."""
+        return self.values
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain types that `json` can write."""
         return {"type": "discrete", "values": self.values.tolist()}
@@ -234,6 +269,30 @@ def encode_rows(matrix: FloatArray, axes: Sequence[Axis]) -> CodeArray:
     for column, axis in enumerate(axes):
         codes[:, column] = axis.index(matrix[:, column])
     return codes
+
+
+def regrouping(fine: Axis, coarse: Axis) -> CodeArray:
+    """Return the bin of a coarse axis for each bin of a fine one, "missing" at the end; shape (fine.n_bins + 1,).
+
+    The lookup of a fine code is then the coarse code of the same value. So the edges, spikes or values of the coarse
+    axis must be among those of the fine one.
+
+    >>> regrouping(BinnedAxis([0.0, 1.0, 2.0], spikes=[1.5]), BinnedAxis([1.0])).tolist()
+    [0, 0, 1, 1, 1, 2]
+    """
+    if isinstance(fine, BinnedAxis) and isinstance(coarse, BinnedAxis):
+        nested = np.isin(coarse.edges, fine.edges).all() and np.isin(coarse.spikes, fine.spikes).all()
+        intervals = np.searchsorted(coarse.edges, fine.upper, side="left")  # not `index`: an edge may be a spike
+        ends = fine.spikes
+    elif isinstance(fine, DiscreteAxis) and isinstance(coarse, DiscreteAxis):
+        nested = np.isin(coarse.values, fine.values).all()
+        intervals, ends = np.empty(0, dtype=np.intp), fine.values
+    else:
+        nested, intervals, ends = np.False_, np.empty(0, dtype=np.intp), np.empty(0)
+    if not nested:
+        raise InputError("Bins can only be merged: each edge, spike or value of the new axis must be one of the old.")
+    merged: CodeArray = np.concatenate([intervals, coarse.index(ends), [coarse.n_bins]]).astype(code_dtype([coarse]))
+    return merged
 
 
 def midpoints(lower: Any, upper: Any) -> FloatArray:

@@ -97,8 +97,9 @@ class Warp:
         k, share, rise, width = self._place(self.w, w)
         s, d0, d1 = rise / width, self.slopes[k], self.slopes[k + 1]
         y = np.clip(share, 0.0, 1.0)  # of the rise
-        bend = y * (d0 + d1 - 2 * s)
-        a, b, c = s - d0 + bend, d0 - bend, -s * y
+        first, last = d0 / s, d1 / s  # in units of the mean slope, so that squares stay in range
+        bend = y * (first + last - 2)
+        a, b, c = 1 - first + bend, first - bend, -y
         t = 2 * c / (-b - np.sqrt(np.maximum(b * b - 4 * a * c, 0.0)))
         x = self.x[k] + width * np.clip(np.where(y == 0, 0.0, t), 0.0, 1.0)
         below, above = np.minimum(share, 0.0), np.maximum(share - 1, 0.0)

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from jointwise._checks import check_integer, check_names, listed, unknown_name, warn_caller
-from jointwise.axes import Axis
+from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, LeftOutWarning
 from jointwise.fitting.held_out import Repeated
@@ -29,6 +31,9 @@ class Columns:
     ----------
     schema : Schema
     axes : tuple of Axis
+        On which rows are coded.
+    coarse : tuple of Axis
+        The same without fine bins.
     left_out : tuple of str
         Columns that are not fitted.
     repeated : mapping
@@ -37,13 +42,17 @@ class Columns:
 
     schema: Schema
     axes: tuple[Axis, ...]
+    coarse: tuple[Axis, ...]
     left_out: tuple[str, ...]
     repeated: Repeated
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What the user says about columns; see :class:`jointwise.JUPAD` for the parameters."""
+    """What the user says about columns; see :class:`jointwise.JUPAD` for the parameters.
+
+    With `fine`, columns of numbers are coded on as many bins as they have values, up to some 65,000.
+    """
 
     kinds: Mapping[str, str] | None
     supports: Mapping[str, tuple[Any, Any] | None] | None
@@ -52,6 +61,7 @@ class ColumnOptions:
     keep: Sequence[str]
     n_bins: int
     dictionaries: Mapping[str, Dictionary]
+    fine: bool = False
 
     def __post_init__(self) -> None:
         check_integer("n_bins", self.n_bins, LEAST_BINS)
@@ -64,8 +74,13 @@ class ColumnOptions:
         profile = profile.without(left_out)
         schema = profile.schema(self.kinds, supports=self.supports, steps=self.steps)
         schema = Schema(tuple(self._with_given_atoms(v) for v in schema), schema.container)
-        axes = profile.axes(schema, most_bins(schema, self.n_bins))
-        return Columns(schema, axes, left_out, profile.repeated(HEAVY))
+        n_bins = most_bins(schema, self.n_bins)
+        axes = coarse = profile.axes(schema, n_bins)
+        if self.fine:
+            numbers = [variable.name for variable in schema if variable.categories is None]
+            fine = profile.axes(schema, n_bins, fine=numbers)
+            axes = tuple(_with_spikes(axis, variable) for axis, variable in zip(fine, schema, strict=True))
+        return Columns(schema, axes, coarse, left_out, profile.repeated(HEAVY))
 
     def _left_out(self, profile: Profile) -> tuple[str, ...]:
         """Return the columns to leave out: those to be dropped, and those that only name the rows, with a warning."""
@@ -95,6 +110,13 @@ class ColumnOptions:
         spikes = tuple(self.dictionaries[variable.name].spikes) if variable.kind is Kind.CONTINUOUS else ()
         bounded = variable.name in (self.supports or {})
         return replace(variable, spikes=spikes, support=variable.support if bounded else EVERYWHERE)
+
+
+def _with_spikes(axis: Axis, variable: Variable) -> Axis:
+    """Return a fine axis on which integers that are spikes have bins of their own too."""
+    if not isinstance(axis, BinnedAxis) or len(axis.spikes) == len(variable.spikes):
+        return axis
+    return replace(axis, spikes=np.array(variable.spikes))
 
 
 def most_bins(schema: Schema, n_bins: int) -> int:

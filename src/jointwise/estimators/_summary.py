@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from jointwise._checks import warn_caller
 from jointwise.fitting import Fit
+from jointwise.fitting.blocks import BlockFit
 from jointwise.joint.density import JointDensity
 from jointwise.solvers import Status
 from jointwise.tables.variables import Variable
@@ -26,23 +27,24 @@ METHODS = {
 }
 
 
-def summary_text(name: str, fit: Fit) -> str:
+def summary_text(name: str, fit: Fit | BlockFit) -> str:
     """Return lines on the fit, then a table of the columns.
 
     Parameters
     ----------
     name : str
         The estimator's.
-    fit : Fit
+    fit : Fit or BlockFit
     """
+    if isinstance(fit, BlockFit):
+        return "\n".join([*_block_lines(name, fit), "", *_aligned(_block_cells(fit))])
     return "\n".join([*_fit_lines(name, fit), "", *_aligned(_column_cells(fit.density))])
 
 
 def _fit_lines(name: str, fit: Fit) -> Iterator[str]:
     density, choice = fit.density, fit.choice
     n_columns, n_components = len(density.names), density.n_components
-    yield f"{name}: joint density of {n_columns} column{'s' * (n_columns > 1)}"
-    yield f"rows: {fit.n_rows:,.10g}"
+    yield from _first_lines(name, fit)
     if n_columns == 1:
         yield "fit: one column, by likelihood of its values"
         yield from _verdict(density)
@@ -59,8 +61,7 @@ def _fit_lines(name: str, fit: Fit) -> Iterator[str]:
     if choice.learn_dictionary:
         yield "atoms: locations and scales learned from the rows"
     if fit.final:
-        ending = (fit.unfinished.status if fit.unfinished else Status.CONVERGED).value.replace("_", " ")
-        yield f"steps: {' + '.join(str(solution.n_steps) for solution in fit.final)}, {ending}"
+        yield _steps(fit)
     if fit.gain is not None:
         yield f"gain over independence: {round(fit.gain, 3) + 0.0:.3f} nats per training row"
     if choice.held_out is not None:
@@ -73,7 +74,44 @@ def _fit_lines(name: str, fit: Fit) -> Iterator[str]:
         yield "The columns show no dependence: the density is their independence."
 
 
-def warn_unfinished(fit: Fit) -> None:
+def _block_lines(name: str, fit: BlockFit) -> Iterator[str]:
+    density, choice, options = fit.density, fit.choice, fit.options
+    n_models, n_block = len(fit.final), len(fit.design.columns)
+    yield from _first_lines(name, fit)
+    yield "fit: likelihood of the rows" + f", average of {n_models} models" * (n_models > 1)
+    yield f"block: {n_block} column{'s' * (n_block != 1)}, warp {options.warp}"
+    each = f"{n_models} x " * (n_models > 1)
+    yield (
+        f"components: {density.n_components} kept of {each}{choice.n_components} at the start "
+        f"({_how(options.n_components)})"
+    )
+    yield f"nu: {choice.nu:g} ({_how(options.nu)}), beta: {choice.beta:g}"
+    yield _steps(fit)
+    if choice.held_out is not None:
+        yield f"held-out log-likelihood of a row, one model: {choice.held_out:.3f}"
+    yield from _verdict(density)
+
+
+def _block_cells(fit: BlockFit) -> Iterator[tuple[str, ...]]:
+    yield "column", "kind", "values", "step", "in the block"
+    for variable in fit.density.schema:
+        reason = fit.design.left_out.get(variable.name)
+        place = "yes" if reason is None else f"no: {reason}"
+        yield variable.name, *_about(variable), place
+
+
+def _first_lines(name: str, fit: Fit | BlockFit) -> Iterator[str]:
+    n_columns = len(fit.density.names)
+    yield f"{name}: joint density of {n_columns} column{'s' * (n_columns > 1)}"
+    yield f"rows: {fit.n_rows:,.10g}"
+
+
+def _steps(fit: Fit | BlockFit) -> str:
+    ending = (fit.unfinished.status if fit.unfinished else Status.CONVERGED).value.replace("_", " ")
+    return f"steps: {' + '.join(str(solution.n_steps) for solution in fit.final)}, {ending}"
+
+
+def warn_unfinished(fit: Fit | BlockFit) -> None:
     """Warn of a fit that stopped short, with what to do about it."""
     if fit.unfinished is None:
         return
@@ -98,15 +136,19 @@ def _how(asked: Any) -> str:
 
 def _column_cells(density: JointDensity) -> Iterator[tuple[str, ...]]:
     yield "column", "kind", "values", "support", "step", "atoms", "in use"
-    mixture = density.mixture
-    for variable, coefficients, dictionary in zip(
-        density.schema, mixture.coefficients, mixture.dictionaries, strict=True
-    ):
-        in_use = int(np.sum(coefficients @ mixture.weights > LEAST_WEIGHT))
+    for n, variable in enumerate(density.schema):
+        margin = density.mixture.margin(n)
+        in_use = int(np.sum(margin.weights > LEAST_WEIGHT))
         kind = "ordinal" if variable.ordered else variable.kind.value
         step = f"{variable.step:g}" if variable.step else ""
-        atoms = " + ".join(dictionary.summary())
+        atoms = " + ".join(margin.dictionary.summary())
         yield variable.name, kind, _values(variable), variable.shown_support(), step, atoms, str(in_use)
+
+
+def _about(variable: Variable) -> tuple[str, str, str]:
+    """Kind, values and step of a variable."""
+    kind = "ordinal" if variable.ordered else variable.kind.value
+    return kind, _values(variable), f"{variable.step:g}" if variable.step else ""
 
 
 def _values(variable: Variable) -> str:

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted
 
-from jointwise._checks import check_choice, warn_caller
-from jointwise._progress import progress, tell
-from jointwise._typing import FloatArray
+from jointwise._checks import warn_caller
+from jointwise._progress import Callback, progress
 from jointwise.dictionary import Dictionary
 from jointwise.estimators._columns import ColumnOptions, Columns
-from jointwise.estimators._summary import summary_text, warn_unfinished
-from jointwise.estimators._tables import TableEstimator, generator, row_weights
-from jointwise.exceptions import InputError, MisfitWarning, StorageError
+from jointwise.estimators._density import DensityEstimator
+from jointwise.estimators._tables import generator
+from jointwise.exceptions import MisfitWarning
 from jointwise.fitting import Fit, Options, fit, fit_pairs
-from jointwise.fitting.checkpoint import check_checkpoint
-from jointwise.marginals import PairwiseMarginals, Profile
+from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
-from jointwise.rows.coded import CodedRows
-from jointwise.rows.sources import LocalSource, Source, find_source
-from jointwise.tables import encode
 
 
-class JUPAD(DensityMixin, TableEstimator):
+class JUPAD(DensityEstimator[Options]):
     r"""Joint density of a table, by likelihood of its rows or from the counts of its pairs of columns alone.
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)
@@ -195,51 +187,6 @@ class JUPAD(DensityMixin, TableEstimator):
         self.verbose = verbose
         self.on_interrupt = on_interrupt
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the joint density of the columns of ``X``.
-
-        Parameters
-        ----------
-        X : frame or array of shape (n_samples, n_features), or a table that is not in memory
-            Numbers, categories, text, booleans or dates; gaps are welcome. A `polars.LazyFrame`, a
-            `pyarrow.dataset.Dataset` or a DuckDB relation is read in blocks, twice. The rows of a Dask or Spark
-            DataFrame stay where they are.
-        y : ignored
-        sample_weight : array of shape (n_samples,) or str, optional
-            How often each row counts; for a table that is not in memory, the column that holds the weights.
-        """
-        options, about = self._options()
-        source = find_source(X)
-        if source is not None:
-            return self._fit_source(_weighted(source, sample_weight), options, about)
-        table = self._read(X, reset=True)
-        weights = row_weights(sample_weight, table)
-        columns = about.settle(Profile.of(table, weights))
-        self._fit_rows(CodedRows.of(table, columns.schema, columns.axes, weights), columns, options)
-        return self
-
-    def fit_blocks(self, blocks: Callable[[], Iterable[Any]]) -> Self:
-        """Learn from a table that comes in blocks, such as a file that is larger than memory.
-
-        The table is read twice, once for its profile and once for its codes, which take one or two bytes a cell. The
-        fit is the same, bit for bit, as that of the whole table.
-
-        Parameters
-        ----------
-        blocks : callable
-            Returns the blocks, tables of any kind with the same columns, from the first on at each call.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from jointwise import JUPAD
-        >>> X = np.random.default_rng(0).normal(size=(90, 2))
-        >>> in_blocks = JUPAD(2, random_state=0).fit_blocks(lambda: np.array_split(X, 4))
-        >>> bool(np.array_equal(in_blocks.score_samples(X), JUPAD(2, random_state=0).fit(X).score_samples(X)))
-        True
-        """
-        return self._fit_source(LocalSource(blocks), *self._options())
-
     def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
         """Fit from pair counts alone; no row is needed.
 
@@ -254,93 +201,25 @@ class JUPAD(DensityMixin, TableEstimator):
         self._record_names(self.density_.schema)
         return self
 
-    def score_samples(self, X: Any) -> FloatArray:
-        """Log-density of each row; gaps are integrated out."""
-        check_is_fitted(self, "density_")
-        rows = encode(self._read(X, reset=False), self.density_.schema, unseen="missing")
-        return self.density_.mixture.logpdf(rows)
-
-    def score(self, X: Any, y: None = None) -> float:
-        """Mean log-density of the rows."""
-        return float(np.mean(self.score_samples(X)))
-
-    def sample(self, n_samples: int = 1, random_state: int | np.random.RandomState | None = None) -> Any:
-        """Draw rows from the fitted density, in the frame type that was fitted."""
-        check_is_fitted(self, "density_")
-        return self.density_.sample(n_samples, rng=generator(random_state))
-
-    def summary(self) -> str:
-        """Return text on what was fitted and how it was chosen, then one line per column.
-
-        Examples
-        --------
-        >>> from jointwise import JUPAD
-        >>> text = JUPAD(random_state=0).fit({"a": [1.5, 2.5, 4.0] * 20, "b": ["x", "x", "y"] * 20}).summary()
-        >>> text.splitlines()[:2]
-        ['JUPAD: joint density of 2 columns', 'rows: 60']
-        """
-        check_is_fitted(self, "density_")
-        return summary_text(type(self).__name__, self.fit_)
-
-    def _options(self) -> tuple[Options, ColumnOptions]:
-        """Check every parameter, before any work is done."""
-        check_choice("on_interrupt", self.on_interrupt, ("raise", "keep"))
-        if self.scratch_dir is not None and not Path(self.scratch_dir).is_dir():
-            raise StorageError(
-                f"`scratch_dir` must be a folder or None; there is none at {str(self.scratch_dir)!r}. "
-                "Give scratch_dir a folder that exists and can be written."
-            )
-        options = self._fit_options()
-        if self.method == "rows" and self.checkpoint is not None:
-            check_checkpoint(self.checkpoint)
-        about = ColumnOptions(self.kinds, self.supports, self.steps, self.drop, self.keep, self.n_bins, options.given)
-        return options, about
-
     def _fit_options(self) -> Options:
-        named = {field.name: getattr(self, field.name) for field in fields(Options) if hasattr(self, field.name)}
-        return Options(**named, keep_on_interrupt=self.on_interrupt == "keep")
+        return self._named_options(Options)
 
-    def _fit_source(self, source: Source, options: Options, about: ColumnOptions) -> Self:
-        self._tell("reading the table, for its profile")
-        profile = source.profile()
-        columns = about.settle(profile)
-        folder = None if self.scratch_dir is None else Path(self.scratch_dir)
-        self._tell("reading it again, for its codes")
-        with source.coded(columns.schema, columns.axes, folder) as rows:
-            self._tell(f"{len(rows):,} rows of {len(columns.axes)} columns are coded")
-            self._fit_rows(rows, columns, options)
-        self._record_names(profile)
-        return self
+    def _column_options(self, options: Options) -> ColumnOptions:
+        return ColumnOptions(self.kinds, self.supports, self.steps, self.drop, self.keep, self.n_bins, options.given)
 
-    def _fit_rows(self, rows: Rows, columns: Columns, options: Options) -> None:
-        with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
-            found = fit(rows, options, generator(self.random_state), callback, repeated=columns.repeated)
-        self.left_out_ = columns.left_out
-        self._keep(found)
+    def _keeps_checkpoint(self) -> bool:
+        return self.method == "rows"
 
-    def _keep(self, fit: Fit) -> None:
+    def _fit_coded(self, rows: Rows, columns: Columns, options: Options, callback: Callback | None) -> Fit:
+        return fit(rows, options, generator(self.random_state), callback, repeated=columns.repeated)
+
+    def _keep(self, fit: Fit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short or is far off."""
-        self.fit_, self.density_, self.check_, self.stages_ = fit, fit.density, fit.check, fit.stages
-        self.n_iter_ = max([1, *(stage.n_steps for stage in fit.final)])
-        self.converged_ = fit.unfinished is None
+        super()._keep(fit)
+        self.check_ = fit.check
         if fit.choice.beta is not None:
             self.beta_ = fit.choice.beta
         elif hasattr(self, "beta_"):  # of an earlier fit from rows
             del self.beta_
-        warn_unfinished(fit)
         if fit.check is not None and fit.check.is_far:
             warn_caller(f"{fit.check.verdict} See `check_` for more.", MisfitWarning)
-
-    def _tell(self, what: str) -> None:
-        tell(type(self).__name__, what, enabled=self.verbose)
-
-
-def _weighted(source: Source, sample_weight: Any) -> Source:
-    if sample_weight is None:
-        return source
-    if not isinstance(sample_weight, str):
-        raise InputError(
-            "sample_weight of a table that is read in blocks must be the name of one of its columns; got "
-            f"{type(sample_weight).__name__}. Add the weights to the table as a column."
-        )
-    return source.with_weights(sample_weight)

@@ -26,7 +26,6 @@ from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError, StorageError
 from jointwise.fitting.atoms import Learned, with_atoms
-from jointwise.fitting.options import Options
 from jointwise.joint.serialization import Form, digest, read, write
 from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, Reached, RowsProblem
@@ -294,11 +293,22 @@ def check_checkpoint(path: Any) -> Path:
     return place
 
 
-def open_checkpoint(rows: Rows, options: Options, rng: np.random.Generator) -> Checkpoint:
-    """Return the checkpoint of a fit; without a path, one that keeps nothing."""
+def open_checkpoint(
+    rows: Rows, options: Any, rng: np.random.Generator, identifying: Sequence[str] = IDENTIFYING
+) -> Checkpoint:
+    """Return the checkpoint of a fit; without a path, one that keeps nothing.
+
+    Parameters
+    ----------
+    rows : Rows
+    options : Options, or those of another kind of fit
+    rng : numpy.random.Generator
+    identifying : sequence of str
+        Names of the options that the result depends on.
+    """
     if options.checkpoint is None:
         return Checkpoint()
-    parameters = {name: _plain(getattr(options, name)) for name in IDENTIFYING}
+    parameters = {name: _plain(getattr(options, name)) for name in identifying}
     return Checkpoint(Path(options.checkpoint), {"parameters": parameters, "table": _table_identity(rows)}, rng)
 
 

@@ -90,8 +90,30 @@ class Choice:
         return cls(models, n_components, beta, data["learn_dictionary"] is True, held_out, independence)
 
 
+class Ended:
+    """How the last runs of a fit ended.
+
+    Attributes
+    ----------
+    final : tuple of Solution
+        Those whose answer the density is, or is the average of.
+    """
+
+    final: tuple[Solution[Any], ...]
+
+    @property
+    def unfinished(self) -> Solution[Any] | None:
+        """The last run that stopped before it met its tolerance; None where all met it."""
+        return next((stage for stage in reversed(self.final) if not stage.converged), None)
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the fit early."""
+        return any(stage.status is Status.INTERRUPTED for stage in self.final)
+
+
 @dataclass(frozen=True)
-class Fit:
+class Fit(Ended):
     """A fitted density, what was chosen for it, and how each stage of the fit went.
 
     Parameters
@@ -124,13 +146,3 @@ class Fit:
     final: tuple[Solution[Any], ...] = ()
     gain: float | None = None
     check: Check | None = None
-
-    @property
-    def unfinished(self) -> Solution[Any] | None:
-        """The last run that stopped before it met its tolerance; None where all met it."""
-        return next((stage for stage in reversed(self.final) if not stage.converged), None)
-
-    @property
-    def was_interrupted(self) -> bool:
-        """Whether Ctrl-C ended the fit early."""
-        return any(stage.status is Status.INTERRUPTED for stage in self.final)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jointwise._checks import check_choice, check_integer, check_real, check_weights, listed, shown, unknown_name
-from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, half_integers, midpoints, snap
+from jointwise.axes import MAX_BINS, Axis, BinnedAxis, DiscreteAxis, half_integers, midpoints, snap
 from jointwise.exceptions import InputError
 from jointwise.marginals.column import ColumnProfile
 from jointwise.tables import read_table
 from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
 if TYPE_CHECKING:
-    from jointwise._typing import FloatArray
+    from jointwise._typing import AnyArray, FloatArray
 
 _TAIL = 0.005  # share of rows beyond the evenly spaced edges, on each side
 
@@ -162,7 +162,7 @@ class Profile:
             if name not in self.names:
                 raise unknown_name(what, name, self.names)
 
-    def axes(self, schema: Schema, n_bins: int) -> tuple[Axis, ...]:
+    def axes(self, schema: Schema, n_bins: int, *, fine: Collection[str] = ()) -> tuple[Axis, ...]:
         """Return the axis of each variable of a schema, with a bin for each spike.
 
         Half of the edges are evenly spaced between the 0.5% and 99.5% quantiles, which shows the shape of a density.
@@ -175,11 +175,29 @@ class Profile:
             From `schema`; gives the kinds, categories and spikes.
         n_bins : int
             Largest number of intervals of a variable.
+        fine : collection of str
+            Numeric columns whose axis has a bin for each group of the column's sketch, so for each different value if
+            they are at most some 65,000. The bin's centre is that value, or the middle of its group. Its edges include
+            those of the axis that the column has otherwise, so `Rows.regrouped` gives that axis's codes too.
+
+        Examples
+        --------
+        >>> profile = Profile.of({"a": [1.5, 2.0, 4.0, 5.0]})
+        >>> coarse, fine = (profile.axes(profile.schema(), 2, fine=names)[0] for names in ((), ("a",)))
+        >>> coarse.n_bins, fine.edges, fine.centres
+        (2, array([1.75, 3.  , 4.5 ]), array([1.5, 2. , 4. , 5. ]))
         """
         n_bins = check_integer("n_bins", n_bins, 1)
         self._check_known("column", schema.names)
+        for name in fine:
+            if name not in schema.names:
+                raise unknown_name("column in `fine`:", name, schema.names)
         profile = dict(zip(self.names, self.columns, strict=True))
-        return tuple(_axis(variable, profile[variable.name], n_bins) for variable in schema)
+        axes = {variable.name: _axis(variable, profile[variable.name], n_bins) for variable in schema}
+        for variable in schema:
+            if variable.name in fine:
+                axes[variable.name] = _fine_axis(variable, profile[variable.name], axes[variable.name])
+        return tuple(axes.values())
 
 
 def _support(variable: Variable, given: Any) -> tuple[float, float]:
@@ -207,6 +225,41 @@ def _axis(variable: Variable, column: ColumnProfile, n_bins: int) -> Axis:
             return BinnedAxis(np.arange(low, high) + 0.5)
     edges = _edges(column, n_bins, variable.spikes)
     return BinnedAxis(half_integers(edges) if variable.kind is Kind.INTEGER else edges, np.array(variable.spikes))
+
+
+def _fine_axis(variable: Variable, column: ColumnProfile, coarse: Axis) -> BinnedAxis:
+    """Return the axis with a bin for each group of a column's sketch and all edges of its coarse axis."""
+    if not isinstance(coarse, BinnedAxis):
+        raise InputError(f"`fine` takes columns of numbers only; {shown(variable.name)} is categorical.")
+    low, high, counts = column.sketch.without(coarse.spikes.tolist())
+    edges = midpoints(low, high)
+    if variable.kind is Kind.INTEGER:
+        edges = half_integers(edges)
+    edges = _fewer(np.union1d(edges, coarse.edges), coarse.edges, low, counts, MAX_BINS - len(coarse.spikes) - 1)
+    axis = BinnedAxis(edges, coarse.spikes)
+    return replace(axis, centres=_centres(axis, low, high))
+
+
+def _fewer(edges: FloatArray, kept: FloatArray, low: FloatArray, counts: AnyArray, most: int) -> FloatArray:
+    """Return at most this many of the edges, without those between the fewest rows; some must be kept."""
+    if len(edges) <= most:
+        return edges
+    rows = np.bincount(np.searchsorted(edges, low), counts, minlength=len(edges) + 1)
+    around = np.where(np.isin(edges, kept), np.inf, rows[:-1] + rows[1:])
+    return np.delete(edges, np.argsort(around, kind="stable")[: len(edges) - most])
+
+
+def _centres(axis: BinnedAxis, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the middle of the values in each interval; of one without values, its middle or finite end."""
+    first, last = axis.upper.copy(), axis.lower.copy()
+    place = np.searchsorted(axis.edges, high)
+    np.minimum.at(first, place, low)
+    np.maximum.at(last, place, high)
+    empty = np.bincount(place, minlength=axis.n_intervals) == 0
+    first[empty], last[empty] = axis.lower[empty], axis.upper[empty]
+    first, last = np.where(np.isinf(first), last, first), np.where(np.isinf(last), first, last)
+    middle = np.where(np.isinf(first), 0.0, first / 2 + last / 2)
+    return np.clip(middle, np.nextafter(axis.lower, np.inf), axis.upper)
 
 
 def _edges(column: ColumnProfile, n_bins: int, spikes: tuple[float, ...]) -> FloatArray:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import numpy as np
 
-from jointwise._typing import FloatArray, IntArray
-from jointwise.axes import Axis
+from jointwise._typing import CodeArray, FloatArray, IntArray
+from jointwise.axes import Axis, code_dtype, regrouping
 from jointwise.engines import PosteriorEngine
+from jointwise.engines.blocks import BlockEngine, BlockLayout
 from jointwise.exceptions import InputError
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.tables.variables import Schema
@@ -62,8 +65,20 @@ class Rows(ABC):
         """Return an engine for posterior counts of the rows."""
 
     @abstractmethod
+    def block_engine(self, layout: BlockLayout) -> BlockEngine:
+        """Return an engine for passes over a Gaussian block of the rows."""
+
+    @abstractmethod
     def pairs(self) -> PairwiseMarginals:
         """Return the counts of all pairs of columns."""
+
+    @abstractmethod
+    def regrouped(self, axes: Sequence[Axis], folder: Path | None = None) -> Rows:
+        """Return the same rows on coarser axes, whose edges, spikes and values are among those of the rows' own.
+
+        The codes are those of the table coded on these axes. Codes that do not fit in memory are written to `folder`,
+        by default the system's folder for temporary files.
+        """
 
     def canonical(self) -> CodedRows:
         """Return the rows in memory, with equal rows merged and sorted by their codes; see `CodedRows.canonical`."""
@@ -78,6 +93,13 @@ class Rows(ABC):
             )
         return self
 
+    def _lookups(self, axes: Sequence[Axis]) -> tuple[CodeArray, ...]:
+        """Coarse code of each fine code, for each column; see `regrouping`."""
+        if len(axes) != len(self.axes):
+            raise InputError(f"Expected {len(self.axes)} axes, one for each variable; got {len(axes)}.")
+        dtype = code_dtype(axes)
+        return tuple(regrouping(a, b).astype(dtype, copy=False) for a, b in zip(self.axes, axes, strict=True))
+
     def marginal(self, n: int) -> FloatArray:
         """Return the counts of the bins of column ``n``; shape (n_bins,)."""
         return self.column_counts[n]
@@ -86,3 +108,11 @@ class Rows(ABC):
     def n_bins(self) -> list[int]:
         """Number of bins of each column."""
         return [axis.n_bins for axis in self.axes]
+
+
+def looked_up(codes: CodeArray, lookups: Sequence[CodeArray]) -> CodeArray:
+    """Return codes (n, N) replaced column by column, each with its own lookup table."""
+    found: CodeArray = np.empty(codes.shape, dtype=lookups[0].dtype)
+    for n, lookup in enumerate(lookups):
+        found[:, n] = lookup[codes[:, n]]
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from jointwise._checks import check_weights, shown, unknown_name
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorEngine, posterior_engine
+from jointwise.engines.blocks import BlockEngine, BlockLayout, block_engine
 from jointwise.exceptions import InputError
 from jointwise.marginals.coding import code_table
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows.base import Rows
+from jointwise.rows.base import Rows, looked_up
+from jointwise.rows.store import Store
 from jointwise.tables import Table, read_table
 from jointwise.tables.variables import Schema
 
@@ -98,6 +101,37 @@ class CodedRows(Rows):
         here = weights > 0
         return replace(self, codes=self.codes[here], weights=weights[here])
 
+    def regrouped(self, axes: Sequence[Axis], folder: Path | None = None) -> CodedRows:
+        """Return the same rows on coarser axes; see `Rows.regrouped`. Codes of a mapped file stay in a file.
+
+        >>> from jointwise.marginals import Profile
+        >>> data = {"a": [0.5, 1.5, 2.5, 3.5]}
+        >>> profile = Profile.of(data)
+        >>> schema = profile.schema()
+        >>> rows = CodedRows.of(data, schema, profile.axes(schema, 2, fine=["a"]))
+        >>> rows.codes.tolist(), rows.regrouped(profile.axes(schema, 2)).codes.tolist()
+        ([[0], [1], [2], [3]], [[0], [0], [1], [1]])
+        """
+        lookups = self._lookups(axes)
+        if not isinstance(self.codes, np.memmap):
+            return replace(self, axes=tuple(axes), codes=looked_up(self.codes, lookups))
+        with Store(folder) as store:
+            for start in range(0, max(len(self.codes), 1), COUNTED_ROWS):
+                store.append(looked_up(self.codes[start : start + COUNTED_ROWS], lookups))
+            return replace(self, axes=tuple(axes), codes=store.array())
+
+    def values(self, columns: Sequence[int] | None = None) -> FloatArray:
+        """Return the value that each code stands for, NaN for a missing cell, in all or some columns; shape (n, N).
+
+        It is the centre of an interval, a spike, or the position of a category; see `Axis.representatives`, which
+        refuses a numeric column whose axis is not fine.
+        """
+        columns = range(len(self.axes)) if columns is None else columns
+        values = np.empty((len(self.codes), len(columns)))
+        for place, n in enumerate(columns):
+            values[:, place] = np.append(self.axes[n].representatives, np.nan)[self.codes[:, n]]
+        return values
+
     def canonical(self) -> CodedRows:
         """Return equal rows merged, with their weights added, sorted by their codes; empty rows are left out.
 
@@ -123,6 +157,11 @@ class CodedRows(Rows):
     def engine(self) -> PosteriorEngine:
         """Return an engine for posterior counts of the rows."""
         return posterior_engine(self.codes, self.n_bins, self.weights, self.device)
+
+    def block_engine(self, layout: BlockLayout) -> BlockEngine:
+        """Return an engine for passes over a Gaussian block of the rows."""
+        layout.check(self.n_bins)
+        return block_engine(self.codes, layout, self.weights, self.device)
 
 
 def split_weights(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import numpy as np
 from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
+from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockLayout, BlockSums, block_engine
 from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows.base import Rows, StatisticT
+from jointwise.rows.base import Rows, StatisticT, looked_up
 from jointwise.rows.coded import CodedRows
 from jointwise.tables.variables import Schema
 
@@ -113,6 +115,35 @@ class PartedRows(Rows):
         """Return an engine for posterior counts of the rows."""
         return _PartedEngine(self._parts, self.n_bins)
 
+    def regrouped(self, axes: Sequence[Axis], folder: Path | None = None) -> PartedRows:  # noqa: ARG002
+        """Return the same rows on coarser axes; see `Rows.regrouped`. The cluster looks codes up in each pass."""
+        parts = _RegroupedParts(self._parts, self._lookups(axes))
+        return PartedRows(self.schema, axes, parts, weighted=self._weighted)
+
+    def block_engine(self, layout: BlockLayout) -> BlockEngine:
+        """Return an engine for passes over a Gaussian block of the rows."""
+        layout.check(self.n_bins)
+        return _PartedBlockEngine(self._parts, layout)
+
+
+class _RegroupedParts(Parts):
+    """Parts whose codes are looked up in tables before a function sees them."""
+
+    def __init__(self, parts: Parts, lookups: tuple[CodeArray, ...]) -> None:
+        self._fine = parts
+        self._lookups = lookups
+
+    def total(self, statistic: Callable[[Part], StatisticT]) -> StatisticT:
+        total: StatisticT = self._fine.total(partial(_of_regrouped, statistic=statistic, lookups=self._lookups))
+        return total
+
+    def each(self, function: Callable[[Part, Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        return self._fine.each(partial(_each_regrouped, function=function, lookups=self._lookups), arguments)
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        return self._fine.lengths
+
 
 class _PartedEngine(PosteriorEngine):
     """Posterior counts of every part in the cluster, then their sum."""
@@ -126,8 +157,31 @@ class _PartedEngine(PosteriorEngine):
         return self._parts.total(partial(_posterior_counts, n_bins=self._n_bins, tables=tables, mixing=mixing))
 
 
+class _PartedBlockEngine(BlockEngine):
+    """Sums of every part in the cluster, then their sum."""
+
+    def __init__(self, parts: Parts, layout: BlockLayout) -> None:
+        self._parts = parts
+        self._layout = layout
+
+    def sums(self, components: BlockComponents) -> BlockSums:
+        """One pass over the rows; see `BlockEngine`."""
+        components.check(self._layout)
+        return self._parts.total(partial(_block_sums, layout=self._layout, components=components))
+
+
 def _chosen(part: Part, rows: IntArray | slice) -> Part:
     return Part(part.codes[rows], None if part.weights is None else part.weights[rows])
+
+
+def _of_regrouped(part: Part, statistic: Callable[[Part], Any], lookups: Sequence[CodeArray]) -> Any:
+    return statistic(Part(looked_up(part.codes, lookups), part.weights))
+
+
+def _each_regrouped(
+    part: Part, argument: Any, function: Callable[[Part, Any], Any], lookups: Sequence[CodeArray]
+) -> Any:
+    return function(Part(looked_up(part.codes, lookups), part.weights), argument)
 
 
 def _sum_of_weights(part: Part) -> float:
@@ -150,3 +204,8 @@ def _posterior_counts(part: Part, n_bins: Sequence[int], tables: FloatArray, mix
     codes: CodeArray = np.require(part.codes, requirements=["C", "W"])
     weights = None if part.weights is None else np.require(part.weights, requirements=["C", "W"])
     return posterior_engine(codes, n_bins, weights, n_threads=1).posterior_counts(tables, np.array(mixing))
+
+
+def _block_sums(part: Part, layout: BlockLayout, components: BlockComponents) -> BlockSums:
+    """Return the sums of one part, in one thread, because parts run side by side."""
+    return block_engine(part.codes, layout, part.weights, n_threads=1).sums(components)

@@ -19,6 +19,7 @@ from jointwise import JUPAD, PairwiseMarginals, Profile, engines
 from jointwise.exceptions import InputError, LeftOutWarning, MissingDependencyError, StorageError
 from jointwise.fitting import rows as fitting_rows
 from jointwise.marginals import coding
+from jointwise.rows import store
 from jointwise.rows.sources import LocalSource, find_source, local
 
 DUCKDB = pytest.param("duckdb", marks=pytest.mark.clusters)
@@ -341,7 +342,7 @@ def test_scores_are_of_tables_in_memory(kind, call, tmp_path, whole):
 
 
 def test_codes_in_a_file_give_the_same_model(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr(local, "MEMORY_BYTES", 5)
+    monkeypatch.setattr(store, "MEMORY_BYTES", 5)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     model = fitted(guise("blocks", arrow(), tmp_path), scratch_dir=scratch)
@@ -359,14 +360,14 @@ def test_passes_of_em_over_the_file_are_those_over_memory(tmp_path, monkeypatch)
         for weights in (None, "w"):
             memory = JUPAD(**few).fit(source, sample_weight=weights)
             with monkeypatch.context() as patch:
-                patch.setattr(local, "MEMORY_BYTES", 5)
+                patch.setattr(store, "MEMORY_BYTES", 5)
                 assert same_model(
                     JUPAD(**few).fit(source, sample_weight=weights).density_.mixture, memory.density_.mixture
                 )
 
 
 def test_nothing_is_left_after_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "MEMORY_BYTES", 5)
+    monkeypatch.setattr(store, "MEMORY_BYTES", 5)
     calls = []
 
     def blocks():
@@ -388,8 +389,8 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
         def close(self):
             pass
 
-    monkeypatch.setattr(local, "MEMORY_BYTES", 5)
-    monkeypatch.setattr(local, "TemporaryFile", lambda **_: Full())
+    monkeypatch.setattr(store, "MEMORY_BYTES", 5)
+    monkeypatch.setattr(store, "TemporaryFile", lambda **_: Full())
     with pytest.raises(StorageError, match=r"No space left on device.*give scratch_dir a folder"):
         JUPAD(scratch_dir=tmp_path).fit(guise("blocks", arrow(), tmp_path))
 
@@ -403,7 +404,7 @@ def test_a_missing_scratch_folder_is_refused_before_any_work(tmp_path):
 
 
 def test_a_scratch_file_that_cannot_be_made_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "MEMORY_BYTES", 5)
+    monkeypatch.setattr(store, "MEMORY_BYTES", 5)
     source = as_source(arrow())
     schema = source.profile().schema()
     coded = source.coded(schema, source.profile().axes(schema, 8), tmp_path / "none")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -23,10 +23,8 @@ from jointwise.fitting.choice.candidates import FAMILIES, as_given, candidate_di
 from jointwise.fitting.choice.folds import split_counts
 from jointwise.fitting.problem import smoothing_rows
 from jointwise.fitting.result import Models
-from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows.base import Rows
 from jointwise.solvers import mean_log_likelihood, simplex_weights
-from jointwise.tables.variables import Variable
+from jointwise.tables.variables import Schema, Variable
 
 N_FOLDS = 5
 # Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance.
@@ -37,8 +35,20 @@ TRACE = 1e-6
 # Candidates are as good as the best if their held-out likelihood is within this many standard errors of it.
 GOOD_ERRORS = 2.0
 
-# Both know the counts of their columns' bins.
-Counted: TypeAlias = PairwiseMarginals | Rows
+
+class Counted(Protocol):
+    """What knows the counts of its columns' bins: rows, the counts of their pairs, or counts alone."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Their bins."""
+
+    def marginal(self, n: int) -> FloatArray:
+        """Return the counts of the bins of column ``n``."""
 
 
 def choose_dictionaries(

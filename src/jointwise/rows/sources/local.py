@@ -9,22 +9,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from jointwise._typing import AnyArray, FloatArray
+from jointwise._typing import FloatArray
 from jointwise.axes import Axis
-from jointwise.exceptions import InputError, StorageError
+from jointwise.exceptions import InputError
 from jointwise.rows.base import Rows, StatisticT
 from jointwise.rows.coded import CodedRows
 from jointwise.rows.sources.base import Source
+from jointwise.rows.store import Store
 from jointwise.tables import Table, encode, read_table
 from jointwise.tables.variables import Schema
 
-# Codes that take more bytes than this go to a mapped file.
-MEMORY_BYTES = 512 * 2**20
 # Cells of a block: enough for long columns, few enough that several blocks need little memory.
 BLOCK_CELLS = 5_000_000
 # Most rows of a block, for tables of few columns: if all their text differs, it is refused before it fills the memory.
@@ -90,7 +88,7 @@ class LocalSource(Source):
     def coded(self, schema: Schema, axes: Sequence[Axis], folder: Path | None) -> Iterator[Rows]:
         """Context that yields the coded rows, in memory if they are few, else in a file that ends with the context."""
         code = partial(CodedRows.of_block, schema=schema, axes=tuple(axes), weights=self.weights)
-        with _Store(folder) as codes, _Store(folder) as weights:
+        with Store(folder) as codes, Store(folder) as weights:
             for part in self._map(code):
                 codes.append(part.codes)
                 if part.weights is not None:
@@ -131,61 +129,3 @@ class LocalSource(Source):
                 f"The table had {self._n_rows} rows when it was read first and {n_rows} when it was read again. It "
                 "must not change during a fit: let nothing write to it, and do not draw its rows at random."
             )
-
-
-class _Store:
-    """Arrays stacked below each other, in memory while they are small, else in a file without a name."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._parts: list[AnyArray] = []
-        self._n_bytes = 0
-        self._file: IO[bytes] | None = None
-
-    def append(self, part: AnyArray) -> None:
-        self._parts.append(part)
-        self._n_bytes += part.nbytes
-        if self._n_bytes > MEMORY_BYTES:
-            self._file = self._file or _scratch_file(self._folder)
-            _append(self._file, self._parts)
-            self._parts = [part[:0]]
-
-    def array(self) -> AnyArray:
-        """Return all of them as one."""
-        if self._file is None:
-            return np.concatenate(self._parts)
-        _append(self._file, self._parts)
-        like = self._parts[0]
-        mapped: AnyArray = np.memmap(self._file, dtype=like.dtype, mode="r").reshape(-1, *like.shape[1:])
-        return mapped
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def _scratch_file(folder: Path | None) -> IO[bytes]:
-    """Return a file without a name, so that nothing of it remains, even if this process is killed."""
-    try:
-        return TemporaryFile(dir=folder)
-    except OSError as error:
-        place = folder or "the folder for temporary files"
-        raise StorageError(
-            f"The codes of the rows do not fit in memory, and no file could be created for them in {place}: {error}. "
-            "Give scratch_dir a folder that exists and can be written."
-        ) from error
-
-
-def _append(file: IO[bytes], parts: Sequence[AnyArray]) -> None:
-    try:
-        for part in parts:
-            file.write(part.data)
-        file.flush()
-    except OSError as error:
-        raise StorageError(
-            f"The codes of the rows could not be written: {error}. They take one or two bytes for each cell of the "
-            "table; give scratch_dir a folder with that much space."
-        ) from error

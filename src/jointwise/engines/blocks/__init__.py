@@ -1,0 +1,34 @@
+"""Passes over a Gaussian block and its product columns, arrays in and out.
+
+`BlockLayout` says which columns form the block, `BlockComponents` is the mixture, and `BlockSums`, which add up, are
+what one pass gives an EM step. `block_engine` picks the engine: plain for small tables, compiled for large ones, or on
+the card.
+"""
+
+from __future__ import annotations
+
+from jointwise._typing import CodeArray, FloatArray
+from jointwise.engines import COMPILED_CELLS
+from jointwise.engines.blocks.base import BlockComponents, BlockEngine, BlockLayout, BlockSums
+from jointwise.engines.blocks.reference import ReferenceBlockEngine
+
+__all__ = ["BlockComponents", "BlockEngine", "BlockLayout", "BlockSums", "ReferenceBlockEngine", "block_engine"]
+
+
+def block_engine(
+    codes: CodeArray,
+    layout: BlockLayout,
+    weights: FloatArray | None = None,
+    device: str = "cpu",
+    n_threads: int | None = None,
+) -> BlockEngine:
+    """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones."""
+    if device == "cuda":
+        from jointwise.engines.blocks.cuda import CudaBlockEngine  # loads PyTorch
+
+        return CudaBlockEngine(codes, layout, weights)
+    if codes.size < COMPILED_CELLS:
+        return ReferenceBlockEngine(codes, layout, weights)
+    from jointwise.engines.blocks.compiled import CompiledBlockEngine  # loads numba, which small fits do not need
+
+    return CompiledBlockEngine(codes, layout, weights, n_threads)

@@ -1,0 +1,141 @@
+"""Which columns form the block, and why the others do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jointwise._checks import shown
+from jointwise._typing import FloatArray
+from jointwise.axes import Axis, BinnedAxis
+from jointwise.fitting.blocks.warps import Counted
+from jointwise.fitting.starts import spread_positions
+from jointwise.joint.block_gaussian import MOST_WHOLE_SPIKED
+from jointwise.rows.base import Rows
+from jointwise.tables.variables import Kind
+
+# Different values, spikes aside, that a column of the block has at least: fewer are better told apart one by one.
+LEAST_VALUES = {Kind.CONTINUOUS: 10, Kind.INTEGER: 20}
+# Most columns of a block: time and memory grow with their square.
+MOST_COLUMNS = 256
+# Two columns are one, up to scale and shift, if this share of the variance of one is left given the other.
+SAME_LEFT = 1e-8
+# Rows by which columns are compared.
+COMPARED_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The columns of a block.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        Positions of the columns in the block.
+    left_out : mapping of str to str
+        Why each other column is not in it, by name.
+    """
+
+    columns: tuple[int, ...]
+    left_out: dict[str, str]
+
+
+def interval_values(axis: Axis) -> FloatArray:
+    """Return the value that each interval of a fine axis stands for; shape (n_intervals,)."""
+    assert isinstance(axis, BinnedAxis)  # of a column of numbers
+    return axis.representatives[: axis.n_intervals]
+
+
+def off_spikes(rows: Rows, n: int) -> Counted | None:
+    """Return the values of a column that are no spikes, with their counts; None if there are none."""
+    axis = rows.axes[n]
+    values = interval_values(axis)
+    counts = rows.marginal(n)[: len(values)]
+    here = np.flatnonzero(counts > 0)
+    return Counted(values[here], counts[here]) if len(here) else None
+
+
+def choose_columns(rows: Rows) -> Membership:
+    """Return which columns form the block: those whose values are numbers of many, and differ from each other.
+
+    Parameters
+    ----------
+    rows : Rows
+        With fine axes for columns of numbers.
+    """
+    left_out: dict[str, str] = {}
+    able: list[int] = []
+    n_whole_spiked = 0
+    for n, variable in enumerate(rows.schema):
+        reason = _unsuited(rows, n)
+        if reason is None and variable.kind is Kind.INTEGER and variable.spikes:
+            n_whole_spiked += 1
+            if n_whole_spiked > MOST_WHOLE_SPIKED:
+                reason = f"more than {MOST_WHOLE_SPIKED} integer columns have values that many rows share"
+        if reason is None and len(able) == MOST_COLUMNS:
+            reason = f"the block has {MOST_COLUMNS} columns already"
+        if reason is None:
+            able.append(n)
+        else:
+            left_out[variable.name] = reason
+    copies = dict(_copies(rows, able))
+    for n, first in copies.items():
+        left_out[rows.schema.names[n]] = f"the same as {shown(rows.schema.names[first])}, up to scale and shift"
+    return Membership(tuple(n for n in able if n not in copies), left_out)
+
+
+def _unsuited(rows: Rows, n: int) -> str | None:
+    """Return why a column is not for the block whatever the others are; None if it is."""
+    variable = rows.schema.variables[n]
+    if variable.categories is not None:
+        return "categorical"
+    column = off_spikes(rows, n)
+    n_values = 0 if column is None else len(column.values)
+    if column is None or n_values < LEAST_VALUES[variable.kind]:
+        return f"{n_values} different value{'s' * (n_values != 1)}" + " besides spikes" * bool(variable.spikes)
+    if not column.is_spread():
+        return "its values hardly differ"
+    return None
+
+
+def _copies(rows: Rows, able: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield each column that is an earlier one up to scale and shift, with that one."""
+    if len(able) < 2:
+        return
+    n = len(rows)
+    chosen = np.arange(n) if n <= COMPARED_ROWS else spread_positions(n, COMPARED_ROWS, np.random.default_rng(0))
+    codes = rows.take(chosen).codes
+    values = np.stack([_standardised(rows, column)[codes[:, column]] for column in able], axis=1)
+    seen = np.where(np.isnan(values), 0.0, values)
+    # cells of both columns, about a common mean: enough to see which pairs to look at
+    both = seen.T @ seen
+    squares = (seen**2).T @ (~np.isnan(values)).astype(np.float64)
+    near = both**2 >= 0.99 * squares * squares.T
+    copied: set[int] = set()
+    for k in range(1, len(able)):
+        for j in np.flatnonzero(near[k, :k]):
+            if j not in copied and _are_affine(values[:, j], values[:, k]):
+                copied.add(k)
+                yield able[k], able[int(j)]
+                break
+
+
+def _standardised(rows: Rows, n: int) -> FloatArray:
+    """Return the standardised value of each bin of a column, NaN for spikes and missing cells."""
+    column, values = off_spikes(rows, n), interval_values(rows.axes[n])
+    assert column is not None  # it has enough values
+    table = np.full(rows.axes[n].n_bins + 1, np.nan)
+    table[: len(values)] = values / column.deviation - column.mean / column.deviation
+    return table
+
+
+def _are_affine(x: FloatArray, y: FloatArray) -> bool:
+    """Whether two columns are missing in the same rows, and a line in the others."""
+    if not np.array_equal(np.isnan(x), np.isnan(y)):
+        return False
+    x, y = x[~np.isnan(x)], y[~np.isnan(y)]
+    x, y = x - x.mean(), y - y.mean()
+    left = (x @ x) * (y @ y) - (x @ y) ** 2
+    return bool(left <= SAME_LEFT * (x @ x) * (y @ y))

@@ -1,0 +1,254 @@
+"""Design: what of a fit follows from the columns alone, before any component is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.axes import Axis, BinnedAxis, regrouping
+from jointwise.dictionary import Dictionary
+from jointwise.engines.blocks import BlockLayout
+from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
+from jointwise.fitting.blocks.warps import Counted, power, scores, straight
+from jointwise.fitting.choice.dictionaries import choose_dictionaries
+from jointwise.fitting.problem import smoothing_rows
+from jointwise.joint.block import BlockMixture
+from jointwise.joint.block_gaussian import GaussianBlock
+from jointwise.joint.expert import Expert
+from jointwise.joint.product import ProductMixture
+from jointwise.rows.base import Rows
+from jointwise.solvers import simplex_weights
+from jointwise.solvers.blocks_em import BlockFactors, BlocksProblem
+from jointwise.tables.variables import Kind, Schema, Variable
+from jointwise.warps import Warp
+
+# Integers whose quartiles are closer than this keep a straight warp: their lattice is then the same everywhere.
+STRAIGHT_RANGE = 20.0
+# Share of a column's variance, and of a row for each row of the table, that keeps covariances from being singular.
+TRACE, TRACE_PER_ROW = 1e-3, 1e-10
+# Rows that each value of a category counts as seen before, so that none is impossible.
+UNMET_ROWS = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Counts of the bins of some columns: what the choice of dictionaries needs."""
+
+    schema: Schema
+    axes: tuple[Axis, ...]
+    counts: tuple[FloatArray, ...]
+
+    def marginal(self, n: int) -> FloatArray:
+        """Return the counts of the bins of column ``n``."""
+        return self.counts[n]
+
+    def take(self, chosen: Sequence[int]) -> Counts:
+        """Return some of the columns."""
+        variables = tuple(self.schema.variables[n] for n in chosen)
+        return Counts(
+            Schema(variables, self.schema.container),
+            tuple(self.axes[n] for n in chosen),
+            tuple(self.counts[n] for n in chosen),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The block and its warps, and the dictionaries of the other columns.
+
+    Parameters
+    ----------
+    schema : Schema
+    axes : tuple of Axis
+        Fine for the columns of the block, coarse for the others.
+    columns : tuple of int
+        Positions of the block's columns.
+    left_out : mapping of str to str
+        Why each other column is not in the block.
+    warps : tuple of Warp
+        One for each column of the block.
+    dictionaries : tuple of Dictionary
+        One for each other column.
+    slopes : array of shape (d,)
+        Root mean square slope of each warp over the rows.
+    spreads : array of shape (d,)
+        Variance of each column of the block, in its units w.
+    """
+
+    schema: Schema
+    axes: tuple[Axis, ...]
+    columns: tuple[int, ...]
+    left_out: dict[str, str]
+    warps: tuple[Warp, ...]
+    dictionaries: tuple[Dictionary, ...]
+    slopes: FloatArray
+    spreads: FloatArray
+
+    @classmethod
+    def of(cls, rows: Rows, coarse: Sequence[Axis], warp: str, rng: np.random.Generator) -> Design:
+        """Return the design for rows with fine axes.
+
+        Parameters
+        ----------
+        rows : Rows
+        coarse : sequence of Axis
+            The axes that dictionaries are chosen on.
+        warp : "none", "power" or "scores"
+        rng : numpy.random.Generator
+            Deals counts to folds.
+        """
+        member = choose_columns(rows)
+        others = [n for n in range(len(rows.schema)) if n not in member.columns]
+        counts = Counts(rows.schema, tuple(coarse), tuple(_merged(rows, n, axis) for n, axis in enumerate(coarse)))
+        fitted = sorted([*others, *(member.columns if warp == "scores" else ())])
+        chosen = dict(zip(fitted, choose_dictionaries(counts.take(fitted), {}, rng, slack=0.0), strict=True))
+        warps, slopes, spreads = [], [], []
+        for n in member.columns:
+            column = off_spikes(rows, n)
+            assert column is not None  # it is in the block
+            warps.append(_warp(warp, rows.schema.variables[n], column, counts, n, chosen.get(n)))
+            w = warps[-1](column.values)
+            slopes.append(np.sqrt(column.mean_of(np.exp(2 * warps[-1].log_slope(column.values)))))
+            spreads.append(column.mean_of((w - column.mean_of(w)) ** 2))
+        axes = tuple(rows.axes[n] if n in member.columns else coarse[n] for n in range(len(coarse)))
+        return cls(
+            rows.schema,
+            axes,
+            member.columns,
+            member.left_out,
+            tuple(warps),
+            tuple(chosen[n] for n in others),
+            np.array(slopes),
+            np.array(spreads),
+        )
+
+    @cached_property
+    def others(self) -> tuple[int, ...]:
+        """Positions of the columns that are not in the block."""
+        return tuple(n for n in range(len(self.axes)) if n not in self.columns)
+
+    @cached_property
+    def whole(self) -> tuple[bool, ...]:
+        """Which columns of the block hold integers."""
+        return tuple(self.schema.variables[n].kind is Kind.INTEGER for n in self.columns)
+
+    @cached_property
+    def layout(self) -> BlockLayout:
+        """The layout of passes over rows with `axes`."""
+        values = [warp(interval_values(self.axes[n])) for n, warp in zip(self.columns, self.warps, strict=True)]
+        return BlockLayout(tuple(axis.n_bins for axis in self.axes), self.columns, tuple(values), self.others)
+
+    @cached_property
+    def masses(self) -> tuple[FloatArray, ...]:
+        """Bin masses of the dictionaries, of the other columns."""
+        return tuple(d.masses(self.axes[n]) for n, d in zip(self.others, self.dictionaries, strict=True))
+
+    def problem(self, rows: Rows, nu: float, beta: float) -> BlocksProblem:
+        """Return the problem of fitting rows with `axes`; its scale is that of independent columns."""
+        margins = [
+            simplex_weights(masses, rows.marginal(n), prior=_prior(dictionary, rows.n_rows))
+            for n, masses, dictionary in zip(self.others, self.masses, self.dictionaries, strict=True)
+        ]
+        shares, centre = [], np.zeros(len(self.columns))
+        for c, (n, w) in enumerate(zip(self.columns, self.layout.values, strict=True)):
+            counts = rows.marginal(n)
+            inside = counts[: len(w)]
+            seen = np.concatenate([[inside.sum()], counts[len(w) :]]) + UNMET_ROWS
+            shares.append(seen / seen.sum())
+            centre[c] = inside @ w / max(float(inside.sum()), 1e-300)
+        trace = np.maximum(
+            max(TRACE, TRACE_PER_ROW * rows.n_rows) * self.spreads, (self._steps * self.slopes) ** 2 / 12
+        )
+        return BlocksProblem(
+            rows.block_engine(self.layout),
+            rows.n_rows,
+            self.masses,
+            tuple(margins),
+            tuple(shares),
+            centre,
+            np.diag(self.spreads + trace),
+            trace,
+            np.where(self.whole, self.slopes, 0.0) if self.columns else np.zeros(0),
+            nu,
+            beta,
+        )
+
+    @cached_property
+    def _steps(self) -> FloatArray:
+        """Distance that values of the block's columns are rounded to, zero for none; shape (d,)."""
+        steps = [
+            1.0 if self.schema.variables[n].kind is Kind.INTEGER else self.schema.variables[n].step
+            for n in self.columns
+        ]
+        return np.array(steps, dtype=np.float64)
+
+    def expert(self, factors: BlockFactors) -> Expert:
+        """Return the mixture that factors are the parameters of."""
+        if not self.columns:
+            return ProductMixture(factors.weights, factors.coefficients, self.dictionaries)
+        block = GaussianBlock(
+            self.warps,
+            factors.means,
+            factors.covariances,
+            tuple(self._spikes(n) for n in self.columns),
+            tuple(self._spike_weights(factors, c) for c in range(len(self.columns))),
+            self.whole,
+        )
+        return BlockMixture(factors.weights, block, self.columns, factors.coefficients, self.dictionaries)
+
+    def _spikes(self, n: int) -> FloatArray:
+        axis = self.axes[n]
+        assert isinstance(axis, BinnedAxis)
+        return axis.spikes
+
+    def _spike_weights(self, factors: BlockFactors, c: int) -> FloatArray:
+        """Return the probability of each spike of a column of the block; shape (S, F).
+
+        The Gaussian too gives an integer that is a spike some probability; the spike has the rest.
+        """
+        found = factors.spikes[c][1:]
+        spikes = self._spikes(self.columns[c])
+        if not self.whole[c] or not len(spikes):
+            return found
+        variance = factors.covariances[:, c, c]
+        away = self.warps[c](spikes)[:, None] - factors.means[:, c]
+        logs = self.warps[c].log_slope(spikes)[:, None] - 0.5 * (away**2 / variance + np.log(2 * np.pi * variance))
+        own = np.exp(logs)
+        of_all = np.minimum(own.sum(axis=0), 0.999)
+        some = np.clip((found.sum(axis=0) - of_all) / (1 - of_all), 0.0, 1.0)
+        return np.asarray(np.maximum(found - (1 - some) * own, 0.0))
+
+
+def _merged(rows: Rows, n: int, axis: Axis) -> FloatArray:
+    """Return the counts of a column on a coarser axis."""
+    lookup = regrouping(rows.axes[n], axis)[:-1]
+    merged: FloatArray = np.bincount(lookup, rows.marginal(n), minlength=axis.n_bins).astype(np.float64)
+    return merged
+
+
+def _warp(
+    name: str, variable: Variable, column: Counted, counts: Counts, n: int, dictionary: Dictionary | None
+) -> Warp:
+    """Return the warp of a column of the block."""
+    whole = variable.kind is Kind.INTEGER
+    if whole:
+        lower, upper = column.quantile(np.array([0.25, 0.75]))
+        if upper - lower < STRAIGHT_RANGE:
+            return straight(column)
+    if name == "power":
+        return power(column)
+    if name == "scores":
+        assert dictionary is not None  # chosen for scores
+        prior = _prior(dictionary, float(counts.marginal(n).sum()))
+        weights = simplex_weights(dictionary.masses(counts.axes[n]), counts.marginal(n), prior=prior)
+        return scores(column, dictionary, weights, whole=whole)
+    return straight(column)
+
+
+def _prior(dictionary: Dictionary, n_rows: float) -> float:
+    """Return the rows spread evenly over the atoms of a margin."""
+    return UNMET_ROWS * dictionary.n_atoms if dictionary.is_identity else smoothing_rows(n_rows)

@@ -1,0 +1,177 @@
+"""Fit Gaussian blocks: EM from groups of rows, and the average of several such fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from jointwise.axes import Axis
+from jointwise.exceptions import InputError
+from jointwise.fitting.blocks.choice import BlockChoice, choose_blocks
+from jointwise.fitting.blocks.design import Design
+from jointwise.fitting.blocks.options import IDENTIFYING, BlockOptions
+from jointwise.fitting.blocks.record import BlockRecord
+from jointwise.fitting.blocks.result import BlockFit
+from jointwise.fitting.blocks.start import START_ROWS, settled_start
+from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
+from jointwise.fitting.rows import in_order
+from jointwise.fitting.starts import part_sizes, spread_positions
+from jointwise.joint.density import JointDensity
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import Solution, Status, solve
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM
+
+# A component with fewer rows than this is dropped.
+LEAST_ROWS = 0.5
+
+Callback = Callable[[int, float], None]
+
+
+def fit_blocks(
+    rows: Rows,
+    coarse: Sequence[Axis],
+    options: BlockOptions,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+    *,
+    choice: BlockChoice | None = None,
+) -> BlockFit:
+    """Fit a mixture with a Gaussian block to coded rows: the mode of the posterior, or the average of several.
+
+    Parameters
+    ----------
+    rows : Rows
+        With fine axes for columns of numbers.
+    coarse : sequence of Axis
+        The axes on which dictionaries are chosen and columns outside the block are fitted.
+    options : BlockOptions
+    rng : numpy.random.Generator
+    callback : callable, optional
+        Called with the steps taken and the objective, at every step of the runs of each model.
+    choice : BlockChoice, optional
+        What to fit; by default it is chosen by held-out rows.
+    """
+    if not rows.n_rows > 0:
+        raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    rows = in_order(rows).on(options.device)
+    checkpoint = open_checkpoint(rows, options, rng, IDENTIFYING)
+    try:
+        design = Design.of(rows, coarse, options.warp, rng)
+        rows = rows.regrouped(design.axes)
+        choice = choice or choose_blocks(design, rows, options, rng, checkpoint)
+        fitted, stages = _fit_models(design, rows, choice, options, rng, callback, checkpoint)
+    except KeyboardInterrupt:
+        checkpoint.flush()
+        raise
+    if any(stage.status is Status.INTERRUPTED for stage in stages.values()):
+        checkpoint.flush()
+    else:
+        checkpoint.remove()
+    density = JointDensity(rows.schema, design.expert(_averaged(fitted)))
+    final = tuple(stages.values())
+    return BlockFit(density, options, choice, rows.axes, rows.n_rows, stages, final, design)
+
+
+def _fit_models(
+    design: Design,
+    rows: Rows,
+    choice: BlockChoice,
+    options: BlockOptions,
+    rng: np.random.Generator,
+    callback: Callback | None,
+    checkpoint: Checkpoint,
+) -> tuple[list[BlockFactors], dict[str, Solution[BlockFactors]]]:
+    """Return the models that were fitted, and how the last run of each went."""
+    fitted: list[BlockFactors] = []
+    stages: dict[str, Solution[BlockFactors]] = {}
+    seeds = rng.integers(2**32, size=choice.n_models)
+    for model, seed in enumerate(seeds):
+        record = BlockRecord(checkpoint, f"model {model + 1}")
+        try:
+            solution = _fit_model(design, rows, choice, options, int(seed), callback, record)
+        except KeyboardInterrupt:
+            if not (options.keep_on_interrupt and stages):
+                raise
+            last, solution = stages.popitem()
+            message = f"The fit was interrupted in model {model + 1} of {choice.n_models}."
+            stages[last] = replace(solution, status=Status.INTERRUPTED, message=message)
+            break
+        fitted.append(_tidied(solution.value, rows.n_rows))
+        stages["likelihood" if choice.n_models == 1 else f"likelihood {model + 1}"] = solution
+        if solution.status is Status.INTERRUPTED:
+            break
+    return fitted, stages
+
+
+def _fit_model(
+    design: Design,
+    rows: Rows,
+    choice: BlockChoice,
+    options: BlockOptions,
+    seed: int,
+    callback: Callback | None,
+    record: BlockRecord,
+) -> Solution[BlockFactors]:
+    """Return how the last run of one model went.
+
+    Groups of a sample are where EM begins. It then runs on growing parts of a large table, so that few steps on all
+    rows are left to do. The scale that the sample settles is that of all runs.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = [n for n in (START_ROWS, *part_sizes(len(rows))) if n < len(rows)]
+    parts = [rows.take(spread_positions(len(rows), n, rng)) for n in sizes]
+    problem = design.problem(rows, choice.nu, choice.beta)
+    begun = record.begun(problem, choice.n_components)
+    if begun is None:
+        sample = parts[0] if parts else _in_memory(rows)
+        begun = settled_start(design, design.problem(sample, choice.nu, choice.beta), sample, choice.n_components, rng)
+        begun = replace(problem, scale=begun[0].scale), begun[1]
+        record.begin(begun[0].scale, begun[1])
+    problem, start = begun
+    for part in parts:
+        own = record.of_part(len(part))
+        some = replace(problem, rows=part.block_engine(design.layout), n_rows=part.n_rows)
+        start = solve(
+            BlocksEM(start, tol=options.tol),
+            some,
+            max_steps=options.max_iter,
+            callback=callback,
+            resume=own.reached(problem, choice.n_components),
+            on_state=own.on_state,
+        ).value
+    solution = solve(
+        BlocksEM(start, tol=options.tol),
+        problem,
+        max_steps=options.max_iter,
+        callback=callback,
+        keep_on_interrupt=options.keep_on_interrupt,
+        resume=record.reached(problem, choice.n_components),
+        on_state=record.on_state,
+    )
+    record.flush()
+    return solution
+
+
+def _in_memory(rows: Rows) -> CodedRows:
+    return rows if isinstance(rows, CodedRows) else rows.take(np.arange(len(rows)))
+
+
+def _tidied(factors: BlockFactors, n_rows: float) -> BlockFactors:
+    """Return the components that have rows, largest first."""
+    least = min(LEAST_ROWS / n_rows, float(factors.weights.max()))
+    alive = np.flatnonzero(factors.weights >= least)
+    return factors.take(alive[np.argsort(-factors.weights[alive], kind="stable")].tolist())
+
+
+def _averaged(models: Sequence[BlockFactors]) -> BlockFactors:
+    """Return the mean of the densities of several models: all their components."""
+    return BlockFactors(
+        np.concatenate([m.weights for m in models]) / len(models),
+        np.concatenate([m.means for m in models]),
+        np.concatenate([m.covariances for m in models]),
+        tuple(np.hstack(b) for b in zip(*(m.coefficients for m in models), strict=True)),
+        tuple(np.hstack(s) for s in zip(*(m.spikes for m in models), strict=True)),
+    )

@@ -1,0 +1,55 @@
+"""BlockOptions: what a fit of Gaussian blocks is asked to do, checked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from jointwise._checks import check_choice, check_integer, check_real
+from jointwise.engines.cuda import check_cuda
+from jointwise.exceptions import InputError
+from jointwise.fitting.blocks.warps import WARPS
+
+# Options that identify a fit: its result depends on them.
+IDENTIFYING = ("warp", "n_components", "nu", "beta", "n_models", "max_iter", "tol", "device", "random_state")
+
+
+@dataclass(frozen=True)
+class BlockOptions:
+    """How to fit Gaussian blocks to coded rows, checked on construction.
+
+    Parameters are those of :class:`jointwise.GaussianBlocks` with the same names. `random_state` only tells the fit
+    from others in its checkpoint: what is drawn comes from the fit's generator. With `keep_on_interrupt`, Ctrl-C in
+    the last run ends it there and keeps what was reached.
+    """
+
+    warp: Literal["none", "power", "scores"] = "scores"
+    n_components: int | Literal["auto"] = "auto"
+    nu: float | Literal["auto"] = "auto"
+    beta: float = 0.2
+    n_models: int | Literal["auto"] = "auto"
+    max_iter: int = 500
+    tol: float = 1e-4
+    device: Literal["cpu", "cuda"] = "cpu"
+    checkpoint: str | Path | None = None
+    random_state: int | np.random.RandomState | None = None
+    keep_on_interrupt: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("warp", self.warp, WARPS)
+        check_choice("device", self.device, ("cpu", "cuda"))
+        if self.device == "cuda":
+            check_cuda()
+        for name in ("n_components", "n_models"):
+            if getattr(self, name) != "auto":
+                check_integer(name, getattr(self, name), 1)
+        if self.nu != "auto" and not check_real("nu", self.nu) > 0:
+            raise InputError(f'`nu` must be "auto" or a positive number of rows; got {self.nu!r}.')
+        if check_real("beta", self.beta) < 0:
+            raise InputError(f"`beta` must be a number of rows, zero or more; got {self.beta!r}.")
+        check_integer("max_iter", self.max_iter, 1)
+        if check_real("tol", self.tol) < 0:
+            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")

@@ -1,0 +1,122 @@
+"""Where EM on a Gaussian block begins: groups of nearby rows, found by k-means."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointwise._typing import CodeArray, FloatArray, IntArray
+from jointwise.engines.blocks import BlockSums
+from jointwise.fitting.blocks.design import Design
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers.blocks_em import BlockFactors, BlocksProblem, settled_scale
+from jointwise.solvers.kmeans import k_means
+
+# Groups are found on at most this many rows.
+START_ROWS = 20_000
+# Columns of categories with more values than this say nothing of groups.
+MOST_CATEGORIES = 32
+# Share of each row that is spread over all groups, so that none begins with too few rows.
+SPREAD = 0.02
+# Updates that take the scale W along before it stays; see `settled_scale`.
+SETTLING_STEPS = 10
+
+
+def settled_start(
+    design: Design, problem: BlocksProblem, sample: CodedRows, n_components: int, rng: np.random.Generator
+) -> tuple[BlocksProblem, BlockFactors]:
+    """Return factors to start from, and the problem with its scale settled.
+
+    Parameters
+    ----------
+    design : Design
+    problem : BlocksProblem
+        Of the sample.
+    sample : CodedRows
+        At most some ten thousand rows.
+    n_components : int
+    rng : numpy.random.Generator
+        Draws the first centres of groups.
+    """
+    groups = start_groups(design, sample, n_components, rng)
+    nothing = _nothing(problem, n_components)
+    sums = _sums_of_groups(design, sample, groups, n_components)
+    problem = problem.pooled(nothing, sums)
+    return settled_scale(problem, problem.maximised(nothing, sums), SETTLING_STEPS)
+
+
+def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.random.Generator) -> IntArray:
+    """Return the group of each row, by the block's columns and the categories of the others."""
+    if n_components == 1 or not len(sample):
+        return np.zeros(len(sample), dtype=np.int64)
+    features = [_filled(block_values(design, sample))]
+    for n, dictionary in zip(design.others, design.dictionaries, strict=True):
+        bins = design.axes[n].n_bins
+        if dictionary.is_identity and 1 < bins <= MOST_CATEGORIES:
+            features.append(np.eye(bins + 1)[sample.codes[:, n]][:, :bins])
+    return k_means(np.hstack(features), _weights(sample), n_components, rng)
+
+
+def block_values(design: Design, rows: CodedRows) -> FloatArray:
+    """Return the block's columns in their units w, NaN at spikes and where missing; shape (n, d)."""
+    values = np.empty((len(rows), len(design.columns)))
+    for c, (n, w) in enumerate(zip(design.columns, design.layout.values, strict=True)):
+        table = np.full(design.axes[n].n_bins + 1, np.nan)
+        table[: len(w)] = w
+        values[:, c] = table[rows.codes[:, n]]
+    return values
+
+
+def _filled(values: FloatArray) -> FloatArray:
+    """Return values with gaps filled by the mean of their column."""
+    seen = ~np.isnan(values)
+    means = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return np.where(seen, values, means)
+
+
+def _weights(rows: CodedRows) -> FloatArray:
+    return np.ones(len(rows)) if rows.weights is None else rows.weights
+
+
+def _nothing(problem: BlocksProblem, n_components: int) -> BlockFactors:
+    """Return components that are all alike, with means at zero."""
+    d = len(problem.centre)
+    return BlockFactors(
+        np.full(n_components, 1 / n_components),
+        np.zeros((n_components, d)),
+        np.broadcast_to(problem.scale, (n_components, d, d)),
+        tuple(np.tile(m[:, None], n_components) for m in problem.margins),
+        tuple(np.tile(q[:, None], n_components) for q in problem.spike_margins),
+    )
+
+
+def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_components: int) -> BlockSums:
+    """Return the sums of a pass in which each row belongs to its group, but for a share of it; centred at zero."""
+    values, weights = _filled(block_values(design, sample)), _weights(sample)
+    F, d = n_components, values.shape[1]
+    totals: FloatArray = np.bincount(groups, weights, minlength=F).astype(np.float64)
+    firsts, seconds = np.zeros((F, d)), np.zeros((F, d, d))
+    order = np.argsort(groups, kind="stable")
+    for r, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=F))[:-1])):
+        weighted = values[rows] * weights[rows, None]
+        firsts[r], seconds[r] = weighted.sum(axis=0), weighted.T @ values[rows]
+    counts = [_grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F) for n in design.others]
+    spikes = []
+    for n, w in zip(design.columns, design.layout.values, strict=True):
+        by_bin = _grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F)
+        spikes.append(np.vstack([by_bin[: len(w)].sum(axis=0), by_bin[len(w) :]]))
+    return BlockSums(
+        _spread(totals), _spread(firsts), _spread(seconds), tuple(_spread(c.T).T for c in counts),
+        tuple(_spread(s.T).T for s in spikes), 0.0,
+    )  # fmt: skip
+
+
+def _grouped_counts(codes: CodeArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int) -> FloatArray:
+    """Return the counts of bins in each group, without missing cells; shape (n_bins, n_groups)."""
+    where = codes.astype(np.int64) * n_groups + groups
+    counts = np.bincount(where, weights, minlength=(n_bins + 1) * n_groups).reshape(n_bins + 1, n_groups)
+    return np.asarray(counts[:-1])
+
+
+def _spread(sums: FloatArray) -> FloatArray:
+    """Return sums of groups, shape (F, ...), with a share of each spread over all."""
+    return np.asarray((1 - SPREAD) * sums + SPREAD * sums.mean(axis=0))

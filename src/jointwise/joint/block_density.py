@@ -1,0 +1,116 @@
+"""The density of a Gaussian block at rows with gaps, spikes and integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from jointwise._typing import BoolArray, FloatArray, IntArray
+from jointwise.joint.block_gaussian import GaussianBlock
+
+# Numbers of an intermediate array: rows x components x coordinates.
+NUMBERS = 2**21
+LOG_TAU = float(np.log(2 * np.pi))
+# What a cell says: nothing, a number, a spike, or an integer that may be either of the two.
+MISSING, NUMBER, SPIKE, EITHER = range(4)
+
+
+def log_density(block: GaussianBlock, X: FloatArray) -> FloatArray:
+    """Log-density of rows given each component, a missing cell integrated out.
+
+    Parameters
+    ----------
+    block : GaussianBlock
+    X : array of shape (n, d)
+        Values of the block's columns, NaN where missing.
+
+    Returns
+    -------
+    array of shape (n, F)
+        -inf for a fraction of an integer, for an infinite number, and outside the windows.
+
+    Examples
+    --------
+    >>> from jointwise.warps import Warp
+    >>> block = GaussianBlock((Warp.line(10.0, 2.0),), [[0.0]], [[[1.0]]], ([12.0],), ([[0.5]],), (False,))
+    >>> np.exp(log_density(block, np.array([[10.0], [12.0], [np.nan]]))).round(4).ravel().tolist()
+    [0.0997, 0.5, 1.0]
+    """
+    out = np.full((len(X), block.n_components), -np.inf)
+    kinds, at = cells(block, X)
+    possible = ~np.isinf(X) & ~(np.array(block.whole) & (X != np.round(X)) & ~np.isnan(X))
+    kept = np.flatnonzero(possible.all(axis=1))
+    patterns, which = np.unique(kinds[kept], axis=0, return_inverse=True)
+    for p, pattern in enumerate(patterns):
+        rows = kept[which.ravel() == p]
+        for choice in choices(pattern):
+            part = _spike_terms(block, choice, at[rows]) + _number_terms(block, choice == NUMBER, X[rows])
+            out[rows] = np.logaddexp(out[rows], part)
+    return out
+
+
+def cells(block: GaussianBlock, X: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return what each cell says, and the position of its spike; both of shape (n, d)."""
+    kinds = np.where(np.isnan(X), MISSING, NUMBER)
+    at = np.zeros(X.shape, dtype=np.int64)
+    for c, spikes in enumerate(block.spikes):
+        if len(spikes):
+            at[:, c] = np.minimum(np.searchsorted(spikes, X[:, c]), len(spikes) - 1)
+            kinds[spikes[at[:, c]] == X[:, c], c] = EITHER if block.whole[c] else SPIKE
+    return kinds, at
+
+
+def choices(pattern: IntArray) -> Iterator[IntArray]:
+    """Yield the pattern with each of its cells that may be a spike or a number made one of them."""
+    unsure = np.flatnonzero(pattern == EITHER)
+    for each in product((SPIKE, NUMBER), repeat=len(unsure)):
+        chosen = pattern.copy()
+        chosen[unsure] = each
+        yield chosen
+
+
+def _spike_terms(block: GaussianBlock, choice: IntArray, at: IntArray) -> FloatArray:
+    """Log-probability of the spikes that the cells are at, or of none; shape (n, F)."""
+    out = np.zeros((len(at), block.n_components))
+    for c in np.flatnonzero(choice != MISSING):
+        weights = block.no_spike[c][None] if choice[c] == NUMBER else block.spike_weights[c][at[:, c]]
+        with np.errstate(divide="ignore"):  # log 0 = -inf is meant: an impossible component
+            out += np.log(weights)
+    return out
+
+
+def _number_terms(block: GaussianBlock, observed: BoolArray, X: FloatArray) -> FloatArray:
+    """Log-density of the observed columns given each component; shape (n, F)."""
+    columns = np.flatnonzero(observed)
+    z = np.empty((len(X), len(columns)))
+    slope = np.zeros((len(X), 1))
+    for k, c in enumerate(columns):
+        z[:, k] = block.warps[c](X[:, c])
+        slope[:, 0] += block.warps[c].log_slope(X[:, c])
+    means, covariances = block.means[:, columns], block.covariances[:, columns][:, :, columns]
+    return slope + log_gaussian(z, means, covariances)
+
+
+def log_gaussian(z: FloatArray, means: FloatArray, covariances: FloatArray) -> FloatArray:
+    r"""Log-density :math:`\log N(z_i; \mu_r, \Sigma_r)` of points (n, k) under F Gaussian laws; shape (n, F).
+
+    With L the Cholesky factor of Sigma, it is the sum of squares of :math:`L^{-1} (z - \mu)`, for all components in one
+    product of matrices.
+    """
+    n_components, k = means.shape
+    if not k:
+        return np.zeros((len(z), n_components))
+    factors = np.linalg.cholesky(covariances)
+    inverses = np.linalg.inv(factors)  # (F, k, k)
+    constant = -np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1) - 0.5 * k * LOG_TAU
+    centre = means.mean(axis=0)  # so that no digits cancel where means are large
+    stacked = inverses.reshape(n_components * k, k)
+    shift = np.einsum("fij,fj->fi", inverses, means - centre)
+    out = np.empty((len(z), n_components))
+    size = max(NUMBERS // (n_components * k), 1)
+    for start in range(0, len(z), size):
+        y = ((z[start : start + size] - centre) @ stacked.T).reshape(-1, n_components, k) - shift
+        out[start : start + size] = constant - 0.5 * np.einsum("nfk,nfk->nf", y, y)
+    return out

@@ -1,0 +1,320 @@
+r"""Maximum a posteriori of a mixture with a Gaussian block, from rows: EM on the sums of passes.
+
+The log-posterior is the log-likelihood of the rows less
+
+.. math:: \sum_r \Big( \nu \, \mathrm{KL}\big(N(0, W) \| N(0, \Sigma_r)\big)
+          + \tfrac{\kappa}{2} (\mu_r - m)^\top \Sigma_r^{-1} (\mu_r - m)
+          + \beta \sum_n \mathrm{KL}(m_n \| B_n[:, r]) + \beta \sum_c \mathrm{KL}(q_c \| s_c[:, r]) \Big),
+
+as if each component had seen `nu` more rows with the covariance W, a trace `kappa` of a row at the mean m of all, and
+`beta` more rows with each product column's and each spike's share in the whole table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from jointwise._typing import BoolArray, FloatArray
+from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockSums
+from jointwise.exceptions import InputError
+from jointwise.solvers.accelerated import LEAST_MASS
+from jointwise.solvers.base import Solver
+from jointwise.solvers.factors import frozen
+
+# Rows at the mean of all that each component has seen: so few that they only give a component without rows a mean.
+KAPPA = 1e-3
+# Least variance of integers given the other columns of the block, in units of their lattice: from here on a Gaussian's
+# density at the integers is their probability, and its integrals are their sums, to four digits.
+LATTICE_FLOOR = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class BlockFactors:
+    """The parameters of a mixture with a Gaussian block.
+
+    Attributes
+    ----------
+    weights : array of shape (F,)
+        Mixing weights lam, on the simplex.
+    means : array of shape (F, d)
+        mu_r.
+    covariances : array of shape (F, d, d)
+        Sigma_r, positive definite.
+    coefficients : tuple of arrays of shape (L_n, F)
+        B_n of each product column, each column on the simplex.
+    spikes : tuple of d arrays of shape (1 + S_c, F)
+        Probability of no spike, then of each spike, of each block column.
+
+    Examples
+    --------
+    >>> one = BlockFactors(np.ones(1), np.zeros((1, 2)), np.eye(2)[None], (), (np.ones((1, 1)),) * 2)
+    >>> one.n_components
+    1
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+    coefficients: tuple[FloatArray, ...]
+    spikes: tuple[FloatArray, ...]
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "means", "covariances"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for name in ("coefficients", "spikes"):
+            object.__setattr__(self, name, tuple(frozen(each) for each in getattr(self, name)))
+
+    @property
+    def n_components(self) -> int:
+        """Number of components F."""
+        return self.weights.size
+
+    def take(self, chosen: Sequence[int]) -> BlockFactors:
+        """Return some of the components, their weights scaled to sum to one."""
+        where = list(chosen)
+        return BlockFactors(
+            self.weights[where] / self.weights[where].sum(),
+            self.means[where],
+            self.covariances[where],
+            tuple(b[:, where] for b in self.coefficients),
+            tuple(s[:, where] for s in self.spikes),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BlocksProblem:
+    """Rows, atoms of the product columns, and the prior.
+
+    Parameters
+    ----------
+    rows : BlockEngine
+        The coded rows.
+    n_rows : float
+        Their number, or the sum of their weights.
+    masses : tuple of arrays of shape (I_n, L_n)
+        Probability of bin i under atom l, of each product column.
+    margins : tuple of arrays of shape (L_n,)
+        m_n: coefficients of each product column's own 1-D fit.
+    spike_margins : tuple of d arrays of shape (1 + S_c,)
+        q_c: share of the rows at no spike, then at each spike, of each block column.
+    centre : array of shape (d,)
+        m: mean of all rows.
+    scale : array of shape (d, d)
+        W, positive definite.
+    trace : array of shape (d,)
+        Variances that `pooled` adds to the scale, so that no covariance is singular.
+    lattice : array of shape (d,)
+        Distance of neighbouring integers of each integer column, in the block's units; zero for other columns.
+    nu, beta : float
+        Numbers of rows that the prior counts for, `nu` positive.
+    """
+
+    rows: BlockEngine
+    n_rows: float
+    masses: tuple[FloatArray, ...]
+    margins: tuple[FloatArray, ...]
+    spike_margins: tuple[FloatArray, ...]
+    centre: FloatArray
+    scale: FloatArray
+    trace: FloatArray
+    lattice: FloatArray
+    nu: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        if not self.nu > 0:
+            raise InputError(f"nu must be positive; got {self.nu!r}.")
+        if not self.beta >= 0:
+            raise InputError(f"beta must be zero or more; got {self.beta!r}.")
+
+    def update(self, factors: BlockFactors) -> tuple[float, BlockFactors]:
+        """Return the negative log-posterior per row at some factors, and the factors after one EM update."""
+        sums = self.sums(factors)
+        return self.objective(factors, sums), self.maximised(factors, sums)
+
+    def sums(self, factors: BlockFactors) -> BlockSums:
+        """Return the sums of one pass over the rows."""
+        return self.rows.sums(self.components(factors))
+
+    def components(self, factors: BlockFactors) -> BlockComponents:
+        """Return the components as passes take them."""
+        conditionals = [d @ b for d, b in zip(self.masses, factors.coefficients, strict=True)]
+        return BlockComponents(
+            _log(factors.weights),
+            factors.means,
+            factors.covariances,
+            tuple(_log(each) for each in conditionals),
+            tuple(_log(each) for each in factors.spikes),
+        )
+
+    def objective(self, factors: BlockFactors, sums: BlockSums) -> float:
+        """Return the negative log-posterior per row, up to a constant, from the sums of a pass at the factors."""
+        return -(sums.log_likelihood - self.penalty(factors)) / self.n_rows
+
+    def penalty(self, factors: BlockFactors) -> float:
+        """Return what the prior takes from the log-likelihood; see the module."""
+        inverses = np.linalg.inv(factors.covariances)
+        away = factors.means - self.centre
+        covariance = np.einsum("rij,ji->r", inverses, self.scale) - len(self.scale)
+        covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
+        mean = np.einsum("ri,rij,rj->", away, inverses, away)
+        prior = [
+            *zip(self.margins, factors.coefficients, strict=True),
+            *zip(self.spike_margins, factors.spikes, strict=True),
+        ]
+        products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior)
+        return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
+
+    def maximised(self, factors: BlockFactors, sums: BlockSums) -> BlockFactors:
+        """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``."""
+        means, scatters = self._moments(factors, sums)
+        covariances = (scatters + self.nu * self.scale) / (sums.totals + self.nu)[:, None, None]
+        return BlockFactors(
+            sums.totals / sums.totals.sum(),
+            means,
+            on_lattice(covariances, self.lattice),
+            tuple(
+                _normalised(b * (d.T @ (counts / np.maximum(d @ b, LEAST_MASS))) + self.beta * m[:, None], m)
+                for b, d, m, counts in zip(factors.coefficients, self.masses, self.margins, sums.counts, strict=True)
+            ),
+            tuple(
+                _normalised(counts + self.beta * q[:, None], q)
+                for q, counts in zip(self.spike_margins, sums.spikes, strict=True)
+            ),
+        )
+
+    def pooled(self, factors: BlockFactors, sums: BlockSums) -> BlocksProblem:
+        """Return the problem whose scale W is the covariance within components, and a trace, of a pass."""
+        _, scatters = self._moments(factors, sums)
+        total = max(float(sums.totals.sum()), 1e-300)
+        return replace(self, scale=scatters.sum(axis=0) / total + np.diag(self.trace))
+
+    def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
+        """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
+        n, first = sums.totals[:, None], sums.firsts
+        shift = (first + KAPPA * (self.centre - factors.means)) / (n + KAPPA)
+        means = factors.means + shift
+        cross = _outer(first, shift)
+        scatters = sums.seconds - cross - np.swapaxes(cross, 1, 2) + n[:, :, None] * _outer(shift, shift)
+        scatters += KAPPA * _outer(means - self.centre, means - self.centre)
+        return means, (scatters + np.swapaxes(scatters, 1, 2)) / 2
+
+
+class BlocksState(NamedTuple):
+    """Factors, and the result of one EM update from them."""
+
+    factors: BlockFactors
+    objective: float
+    update: BlockFactors
+    decreases: tuple[float, float]  # by the last step and the one before
+
+
+@dataclass(frozen=True, eq=False)
+class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
+    r"""EM on rows from given factors.
+
+    With S_r the scatter of component r about its mean, a step is
+
+    .. math:: \lambda_r \leftarrow n_r / n, \qquad \mu_r \leftarrow \frac{n_r \bar w_r + \kappa m}{n_r + \kappa}, \qquad
+              \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu W}{n_r + \nu},
+
+    with B_n and spikes as in `RowsEM`, and the covariances of integers raised by `on_lattice`. The objective never
+    rises.
+
+    Parameters
+    ----------
+    start : BlockFactors
+    tol : float
+        Stop when two steps in a row each lower the objective (in nats per row) by no more than this.
+    """
+
+    start: BlockFactors
+    tol: float = 1e-5
+
+    def init(self, problem: BlocksProblem) -> BlocksState:
+        """Return the start with its objective."""
+        return BlocksState(self.start, *problem.update(self.start), (np.inf, np.inf))
+
+    def step(self, problem: BlocksProblem, state: BlocksState) -> BlocksState:
+        """Return the state after one EM update."""
+        objective, update = problem.update(state.update)
+        return BlocksState(state.update, objective, update, (state.objective - objective, state.decreases[0]))
+
+    def objective(self, state: BlocksState) -> float:
+        """Return the negative log-posterior per row, in nats."""
+        return state.objective
+
+    def is_done(self, state: BlocksState) -> bool:
+        """Return whether each of the last two steps lowered the objective by no more than `tol`."""
+        return max(state.decreases) <= self.tol
+
+    def value(self, state: BlocksState) -> BlockFactors:
+        """Return the factors."""
+        return state.factors
+
+
+def settled_scale(problem: BlocksProblem, start: BlockFactors, n_steps: int) -> tuple[BlocksProblem, BlockFactors]:
+    """Return the problem with its scale W settled, and the factors by then.
+
+    The pooled covariance within components is a better scale than any guess, but it changes with them, and no
+    objective would fall while it does. So a few updates take W along, and from there on it stays.
+    """
+    factors = start
+    for _ in range(n_steps):
+        sums = problem.sums(factors)
+        problem = problem.pooled(factors, sums)
+        factors = problem.maximised(factors, sums)
+    return problem, factors
+
+
+def on_lattice(covariances: FloatArray, lattice: FloatArray) -> FloatArray:
+    """Return covariances whose integers, given the other columns, vary enough; see `LATTICE_FLOOR`.
+
+    The conditional covariance of the integer columns, in units of their lattice, has its eigenvalues raised to the
+    floor. Of all covariances that keep to it, that is the most likely one.
+
+    Parameters
+    ----------
+    covariances : array of shape (F, d, d)
+    lattice : array of shape (d,)
+        Distance of neighbouring integers, zero for columns that are not integers.
+
+    Examples
+    --------
+    >>> on_lattice(np.diag([4.0, 0.1])[None], np.array([0.0, 1.0]))[0]
+    array([[4. , 0. ],
+           [0. , 1.5]])
+    """
+    whole: BoolArray = lattice > 0
+    if not whole.any():
+        return covariances
+    i, j = np.flatnonzero(whole), np.flatnonzero(~whole)
+    inner = covariances[:, i[:, None], i]
+    if len(j):
+        cross = covariances[:, j[:, None], i]
+        inner = inner - np.swapaxes(cross, 1, 2) @ np.linalg.solve(covariances[:, j[:, None], j], cross)
+    units = np.outer(lattice[i], lattice[i])
+    values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, 1, 2)) / 2 / units)
+    lift = (vectors * np.maximum(LATTICE_FLOOR - values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    raised = covariances.copy()
+    raised[:, i[:, None], i] += lift * units
+    return raised
+
+
+def _normalised(table: FloatArray, margin: FloatArray) -> FloatArray:
+    """Scale the columns of a table to sum to one; those without mass become the margin."""
+    sums = table.sum(axis=0)
+    return np.asarray(np.where(sums > 0, table / np.where(sums > 0, sums, 1.0), margin[:, None]))
+
+
+def _outer(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Outer products of rows; shape (F, d, d)."""
+    return np.asarray(a[:, :, None] * b[:, None, :])
+
+
+def _log(values: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(values, LEAST_MASS)))

@@ -1,0 +1,59 @@
+"""k-means: groups of nearby rows, from which mixtures start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jointwise._typing import FloatArray, IntArray
+
+# Groups settle within a few steps as far as a start needs them.
+MOST_STEPS = 20
+
+
+def k_means(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.random.Generator) -> IntArray:
+    """Return the group of each row, by Lloyd's steps from k-means++ centres.
+
+    Parameters
+    ----------
+    values : array of shape (n, d)
+        Finite numbers.
+    weights : array of shape (n,)
+        How often each row counts, positive.
+    n_groups : int
+        Most groups; fewer are found where rows coincide.
+    rng : numpy.random.Generator
+        Draws the first centres.
+
+    Examples
+    --------
+    >>> values = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> groups = k_means(values, np.ones(4), 2, np.random.default_rng(0))
+    >>> bool(groups[0] == groups[1] != groups[2] == groups[3])
+    True
+    """
+    centres = _first_centres(values, weights, n_groups, rng)
+    groups = np.zeros(len(values), dtype=np.int64)
+    for step in range(MOST_STEPS):
+        nearest = (values @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
+        if step and np.array_equal(nearest, groups):
+            break
+        groups = nearest
+        totals = np.bincount(groups, weights, minlength=len(centres))
+        sums = np.stack([np.bincount(groups, weights * column, minlength=len(centres)) for column in values.T], axis=1)
+        centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
+    return groups
+
+
+def _first_centres(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.random.Generator) -> FloatArray:
+    """Return rows drawn far from each other: each with a chance that grows with the square of its distance."""
+    chosen = [_drawn(weights, rng)]
+    distance = ((values - values[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < n_groups and (weights * distance).sum() > 0:
+        chosen.append(_drawn(weights * distance, rng))
+        distance = np.minimum(distance, ((values - values[chosen[-1]]) ** 2).sum(axis=1))
+    return values[chosen]
+
+
+def _drawn(chances: FloatArray, rng: np.random.Generator) -> int:
+    cumulative = np.cumsum(chances)
+    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right").clip(max=len(chances) - 1))
