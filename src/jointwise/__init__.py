@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jointwise.dictionary import Dictionary
-    from jointwise.estimators import JUPAD, GaussianBlocks, JointClassifier, JointImputer
+    from jointwise.estimators import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer
     from jointwise.joint import ClassModel, JointDensity
     from jointwise.marginals import PairwiseMarginals, Profile
 
@@ -29,6 +29,7 @@ __all__ = [
     "GaussianBlocks",
     "JointClassifier",
     "JointDensity",
+    "JointEstimator",
     "JointImputer",
     "PairwiseMarginals",
     "Profile",
@@ -41,6 +42,7 @@ _HOMES = {
     "GaussianBlocks": "estimators",
     "JUPAD": "estimators",
     "JointClassifier": "estimators",
+    "JointEstimator": "estimators",
     "JointImputer": "estimators",
     "JointDensity": "joint",
     "PairwiseMarginals": "marginals",

@@ -1,13 +1,15 @@
 """Estimators: scikit-learn's face of the library.
 
-:class:`JUPAD` learns the joint density of a table as a mixture of products, and :class:`GaussianBlocks` as one whose
-components are Gaussian over columns that are correlated. :class:`JointClassifier` and :class:`JointImputer` hold such
-an estimator: the class is one more column, and gaps are filled.
+:class:`JointEstimator` learns the joint density of any table, as a weighted sum of experts. Two of them can be used
+alone: :class:`JUPAD` is a mixture of products, and the components of :class:`GaussianBlocks` are Gaussian over columns
+that are correlated. :class:`JointClassifier` and :class:`JointImputer` hold such an estimator: the class is one more
+column, and gaps are filled.
 """
 
 from jointwise.estimators.classifier import JointClassifier
 from jointwise.estimators.gaussian_blocks import GaussianBlocks
 from jointwise.estimators.imputer import JointImputer
+from jointwise.estimators.joint_estimator import JointEstimator
 from jointwise.estimators.jupad import JUPAD
 
-__all__ = ["JUPAD", "GaussianBlocks", "JointClassifier", "JointImputer"]
+__all__ = ["JUPAD", "GaussianBlocks", "JointClassifier", "JointEstimator", "JointImputer"]

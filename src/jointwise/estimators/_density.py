@@ -22,6 +22,7 @@ from jointwise.exceptions import InputError, StorageError
 from jointwise.fitting import Fit, Options
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import check_checkpoint
+from jointwise.fitting.stack import Learner, StackFit
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
@@ -47,8 +48,14 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         """Return what the parameters say about columns."""
 
     @abstractmethod
-    def _fit_coded(self, rows: Rows, columns: Columns, options: OptionsT, callback: Callback | None) -> Fit | BlockFit:
+    def _fit_coded(
+        self, rows: Rows, columns: Columns, options: OptionsT, callback: Callback | None
+    ) -> Fit | BlockFit | StackFit:
         """Fit coded rows."""
+
+    def learner(self, name: str, columns: Columns) -> Learner:
+        """Return how a stack learns this estimator from rows with fine axes."""
+        raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the joint density of the columns of ``X``.
@@ -162,7 +169,7 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         self.left_out_ = columns.left_out
         self._keep(found)
 
-    def _keep(self, fit: Fit | BlockFit) -> None:
+    def _keep(self, fit: Fit | BlockFit | StackFit) -> None:
         """Keep what a fit found, and warn where it stopped short."""
         self.fit_, self.density_, self.stages_ = fit, fit.density, fit.stages
         self.n_iter_ = max([1, *(stage.n_steps for stage in fit.final)])

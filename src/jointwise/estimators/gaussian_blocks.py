@@ -12,7 +12,10 @@ from jointwise._progress import Callback
 from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import DensityEstimator
 from jointwise.estimators._tables import generator
-from jointwise.fitting.blocks import BlockFit, BlockOptions, fit_blocks
+from jointwise.fitting.blocks import BlockChoice, BlockFit, BlockOptions, choose_blocks, fit_blocks
+from jointwise.fitting.blocks.design import Design
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.stack import Learner
 from jointwise.rows.base import Rows
 
 
@@ -160,6 +163,21 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
 
     def _fit_coded(self, rows: Rows, columns: Columns, options: BlockOptions, callback: Callback | None) -> BlockFit:
         return fit_blocks(rows, columns.coarse, options, generator(self.random_state), callback)
+
+    def learner(self, name: str, columns: Columns) -> Learner:
+        """Return how a stack learns this estimator from rows with fine axes."""
+        options = self._fit_options()
+
+        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> BlockChoice:
+            design = Design.of(rows, columns.coarse, options.warp, rng)
+            return choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
+
+        def learn(
+            rows: Rows, choice: BlockChoice, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
+        ) -> BlockFit:
+            return fit_blocks(rows, columns.coarse, options, rng, callback, choice=choice, checkpoint=checkpoint)
+
+        return Learner(name, choose, learn)
 
     def _keep(self, fit: BlockFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short."""

@@ -15,7 +15,11 @@ from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import DensityEstimator
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import MisfitWarning
-from jointwise.fitting import Fit, Options, fit, fit_pairs
+from jointwise.fitting import Choice, Fit, Options, fit, fit_pairs, fit_rows
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.choice import choose_model
+from jointwise.fitting.rows import in_order
+from jointwise.fitting.stack import Learner
 from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
 
@@ -212,6 +216,29 @@ class JUPAD(DensityEstimator[Options]):
 
     def _fit_coded(self, rows: Rows, columns: Columns, options: Options, callback: Callback | None) -> Fit:
         return fit(rows, options, generator(self.random_state), callback, repeated=columns.repeated)
+
+    def learner(self, name: str, columns: Columns) -> Learner:
+        """Return how a stack learns this estimator from rows with fine axes."""
+        options = self._fit_options()
+
+        def coarse(rows: Rows) -> Rows:
+            return in_order(rows.regrouped(columns.coarse).on(options.device))
+
+        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> Choice | None:
+            return choose_model(coarse(rows), options, rng, checkpoint) if options.method == "rows" else None
+
+        def learn(
+            rows: Rows,
+            choice: Choice | None,
+            rng: np.random.Generator,
+            callback: Callback | None,
+            checkpoint: Checkpoint,
+        ) -> Fit:
+            if options.method == "rows":
+                return fit_rows(coarse(rows), options, rng, callback, choice=choice, checkpoint=checkpoint)
+            return fit_pairs(coarse(rows).pairs(), options, rng, callback)
+
+        return Learner(name, choose, learn)
 
     def _keep(self, fit: Fit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short or is far off."""

@@ -13,9 +13,11 @@ from jointwise.fitting.choice.folds import fold_weights
 from jointwise.fitting.result import Choice
 from jointwise.joint.check import Check, beyond_range, check_bins, single_value
 from jointwise.joint.comparison import Aside
+from jointwise.joint.density import JointDensity
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.tails import lighter_tails
 from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
 from jointwise.tables.variables import Kind
 
 # In smaller tables, what goes beyond noise is plain to see.
@@ -66,6 +68,24 @@ def held_out_check(
     mixture = lighter_tails(average([learned.dictionaries], [learned.factors]), rows.schema, rows.n_rows, given)
     asides = _asides(rows, mixture, repeated)
     return check_bins(rows.schema, mixture, rows.axes, part.codes, part.weights, rng, repeats=repeats, asides=asides)
+
+
+def check_part(rows: Rows, part: CodedRows, density: JointDensity, repeated: Repeated) -> Check | None:
+    """Compare a density learned without some rows with these; None for small tables.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows, as they came.
+    part : CodedRows
+        The rows that the density was learned without.
+    density : JointDensity
+    repeated : mapping
+        What `Profile.repeated` found in all rows.
+    """
+    if len(rows) < LEAST_ROWS:
+        return None
+    return None  # TODO
 
 
 def _repeats(weights: FloatArray) -> float:

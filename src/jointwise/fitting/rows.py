@@ -43,6 +43,7 @@ def fit_rows(
     *,
     choice: Choice | None = None,
     repeated: Repeated | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Fit:
     """Fit the joint density of coded rows: the mode of the posterior, or the average of several.
 
@@ -57,11 +58,13 @@ def fit_rows(
         What to fit; by default it is chosen by held-out rows.
     repeated : mapping, optional
         What `Profile.repeated` found in the table, for the check of the fit; without it the fit is not checked.
+    checkpoint : Checkpoint, optional
+        Where the fit keeps how far it is; by default the file that the options name.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     ordered = in_order(rows)
-    checkpoint = open_checkpoint(ordered, options, rng)
+    checkpoint = checkpoint or open_checkpoint(ordered, options, rng)
     try:
         choice = choice or choose_model(ordered, options, rng, checkpoint)
         fitted, stages = _fit_models(ordered, choice, options, rng, callback, checkpoint)

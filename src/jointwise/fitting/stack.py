@@ -10,7 +10,7 @@ held-out rows is not asked about the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,16 +20,17 @@ from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
+from jointwise.fitting.blocks import BlockFit
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import row_folds
 from jointwise.fitting.held_out import Repeated, check_part
-from jointwise.fitting.result import Fit
+from jointwise.fitting.result import Ended, Fit
 from jointwise.fitting.rows import in_order
 from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
-from jointwise.solvers import simplex_weights
+from jointwise.solvers import Solution, simplex_weights
 
 # Prior of an expert, in held-out rows.
 PRIOR_ROWS = 0.5
@@ -59,7 +60,7 @@ class Learner:
 
     name: str
     choose: Callable[[Rows, np.random.Generator, Checkpoint], Any]
-    fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit]
+    fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit]
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,11 @@ class Judged:
     name: str
     weight: float
     held_out: float | None
-    fit: Fit | None
+    fit: Fit | BlockFit | None
 
 
 @dataclass(frozen=True)
-class StackFit:
+class StackFit(Ended):
     """A density stacked from experts.
 
     Parameters
@@ -107,9 +108,19 @@ class StackFit:
     check: Check | None
 
     @property
-    def fits(self) -> dict[str, Fit]:
+    def fits(self) -> dict[str, Fit | BlockFit]:
         """The fits of the experts that were kept, by name."""
         return {each.name: each.fit for each in self.experts if each.fit is not None}
+
+    @property
+    def stages(self) -> dict[str, Solution[Any]]:
+        """How each stage of the fits to all rows went."""
+        return {f"{name}: {stage}": run for name, fit in self.fits.items() for stage, run in fit.stages.items()}
+
+    @property
+    def final(self) -> tuple[Solution[Any], ...]:  # type: ignore[override]  # a property here
+        """The runs whose answers the experts are."""
+        return tuple(run for fit in self.fits.values() for run in fit.final)
 
 
 def fit_stack(
@@ -152,8 +163,12 @@ def fit_stack(
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
         check = check_part(rows, folds[0][0], work.without_first(weights), repeated)
-    fits = {name: work.fit(name, ordered, "all rows", callback) for name in weights}
-    density = JointDensity.mix([fit.density for fit in fits.values()], list(weights.values()))
+    fits = _fit_all(work, weights, callback)
+    density = JointDensity.mix([fit.density for fit in fits.values()], [weights[name] for name in fits])
+    if any(fit.was_interrupted for fit in fits.values()):
+        work.checkpoint.flush()
+    else:
+        work.checkpoint.remove()
     return StackFit(
         replace(density, verdict=check.verdict[:MOST_VERDICT] if check else ""),
         tuple(Judged(name, weights.get(name, 0.0), asked.mean(name), fits.get(name)) for name in work.learners),
@@ -161,6 +176,16 @@ def fit_stack(
         asked.mean_of_sum,
         check,
     )
+
+
+def _fit_all(work: _Work, names: Iterable[str], callback: Callback | None) -> dict[str, Fit | BlockFit]:
+    """Fit experts to all rows; one that is interrupted is the last."""
+    fits: dict[str, Fit | BlockFit] = {}
+    for name in names:
+        fits[name] = work.fit(name, work.rows, "all rows", callback)
+        if fits[name].was_interrupted:
+            break
+    return fits
 
 
 def stacking_weights(logs: FloatArray, counts: FloatArray) -> FloatArray:
@@ -203,7 +228,7 @@ class _Work:
         """The densities learned without the first held-out rows."""
         return {}
 
-    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> Fit:
+    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> Fit | BlockFit:
         """Fit an expert to some rows, as it has chosen from all."""
         learner, number = self.learners[name], list(self.learners).index(name)
         if name not in self.choices:

@@ -27,7 +27,7 @@ from jointwise.joint.block_sampling import sample_block
 from jointwise.joint.conditionals import Conditionals
 from jointwise.joint.events import Region
 from jointwise.joint.expert import Expert
-from jointwise.joint.product import _log, _simplex, draw_atoms, stacked
+from jointwise.joint.product import _log, _simplex, draw_atoms
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ def log_density(block: GaussianBlock, X: FloatArray) -> FloatArray:
     """
     out = np.full((len(X), block.n_components), -np.inf)
     kinds, at = cells(block, X)
-    possible = ~np.isinf(X) & ~(np.array(block.whole) & (X != np.round(X)) & ~np.isnan(X))
+    possible = ~np.isinf(X) & ~(np.array(block.whole) & (np.round(X) != X) & ~np.isnan(X))
     kept = np.flatnonzero(possible.all(axis=1))
     patterns, which = np.unique(kinds[kept], axis=0, return_inverse=True)
     for p, pattern in enumerate(patterns):

@@ -10,7 +10,6 @@ is the same, bit for bit, on every repeat and for every number of threads.
 
 from __future__ import annotations
 
-
 import numba
 import numpy as np
 
@@ -118,7 +117,9 @@ def _sorted(codes: CodeArray, layout: BlockLayout) -> AnyArray:
     if all(order is None for order in orders):
         return np.empty(0, dtype=np.uint32)
     lengths = [min(WINDOW, len(codes) - start) for start in range(0, len(codes), WINDOW)]
-    whole = [np.arange(n, dtype=np.uint32) if order is None else order for n, order in zip(lengths, orders, strict=True)]
+    whole = [
+        np.arange(n, dtype=np.uint32) if order is None else order for n, order in zip(lengths, orders, strict=True)
+    ]
     return np.concatenate(whole)
 
 

@@ -5,9 +5,11 @@ columns form the block, `warps` how each is bent, `design` gathers what follows 
 of rows, `choice` the number of components and the strength of the prior, and `fit` runs EM.
 """
 
-from jointwise.fitting.blocks.choice import BlockChoice
+from jointwise.fitting.blocks.choice import BlockChoice, choose_blocks
+from jointwise.fitting.blocks.columns import choose_columns
 from jointwise.fitting.blocks.fit import fit_blocks
 from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.result import BlockFit
+from jointwise.fitting.blocks.warps import WARPS
 
-__all__ = ["BlockChoice", "BlockFit", "BlockOptions", "fit_blocks"]
+__all__ = ["WARPS", "BlockChoice", "BlockFit", "BlockOptions", "choose_blocks", "choose_columns", "fit_blocks"]

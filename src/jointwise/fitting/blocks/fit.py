@@ -38,6 +38,7 @@ def fit_blocks(
     callback: Callback | None = None,
     *,
     choice: BlockChoice | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> BlockFit:
     """Fit a mixture with a Gaussian block to coded rows: the mode of the posterior, or the average of several.
 
@@ -53,11 +54,13 @@ def fit_blocks(
         Called with the steps taken and the objective, at every step of the runs of each model.
     choice : BlockChoice, optional
         What to fit; by default it is chosen by held-out rows.
+    checkpoint : Checkpoint, optional
+        Where the fit keeps how far it is; by default the file that the options name.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     rows = in_order(rows).on(options.device)
-    checkpoint = open_checkpoint(rows, options, rng, IDENTIFYING)
+    checkpoint = checkpoint or open_checkpoint(rows, options, rng, IDENTIFYING)
     try:
         design = Design.of(rows, coarse, options.warp, rng)
         rows = rows.regrouped(design.axes)
