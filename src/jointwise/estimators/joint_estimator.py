@@ -221,7 +221,14 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         learners = [clone(expert).set_params(**shared).learner(name, columns) for name, expert in experts]
         checkpoint = open_checkpoint(rows, options, rng, IDENTIFYING)
         return fit_stack(
-            rows, learners, rng, callback, checkpoint=checkpoint, repeated=columns.repeated, tell=self._tell
+            rows,
+            columns.coarse,
+            learners,
+            rng,
+            callback,
+            checkpoint=checkpoint,
+            repeated=columns.repeated,
+            tell=self._tell,
         )
 
     def _keep(self, fit: StackFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from jointwise._typing import FloatArray
+from jointwise.axes import Axis
 from jointwise.fitting.average import average
 from jointwise.fitting.choice import short_fit
 from jointwise.fitting.choice.folds import fold_weights
@@ -14,7 +15,7 @@ from jointwise.fitting.result import Choice
 from jointwise.joint.check import Check, beyond_range, check_bins, single_value
 from jointwise.joint.comparison import Aside
 from jointwise.joint.density import JointDensity
-from jointwise.joint.product import ProductMixture
+from jointwise.joint.expert import Expert
 from jointwise.joint.tails import lighter_tails
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
@@ -57,8 +58,7 @@ def held_out_check(
     if n < LEAST_ROWS:
         return None
     rng = np.random.default_rng(SEED)
-    most = min(SAMPLE_ROWS, max(SAMPLE_CELLS // len(rows.axes), LEAST_ROWS))
-    taken = rows.take(np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n))
+    taken = _sampled(rows, rng)
     repeats = 1.0 if taken.weights is None else _repeats(taken.weights)
     sample = taken.canonical()
     assert sample.weights is not None  # canonical rows have them
@@ -70,13 +70,17 @@ def held_out_check(
     return check_bins(rows.schema, mixture, rows.axes, part.codes, part.weights, rng, repeats=repeats, asides=asides)
 
 
-def check_part(rows: Rows, part: CodedRows, density: JointDensity, repeated: Repeated) -> Check | None:
+def check_part(
+    rows: Rows, axes: Sequence[Axis], part: CodedRows, density: JointDensity, repeated: Repeated
+) -> Check | None:
     """Compare a density learned without some rows with these; None for small tables.
 
     Parameters
     ----------
     rows : Rows
         All rows, as they came.
+    axes : sequence of Axis
+        Bins to compare on.
     part : CodedRows
         The rows that the density was learned without.
     density : JointDensity
@@ -85,7 +89,21 @@ def check_part(rows: Rows, part: CodedRows, density: JointDensity, repeated: Rep
     """
     if len(rows) < LEAST_ROWS:
         return None
-    return None  # TODO
+    rng = np.random.default_rng(SEED)
+    taken = _sampled(rows, rng)
+    repeats = 1.0 if taken.weights is None else _repeats(taken.weights)
+    most = min(len(part), max(SAMPLE_CELLS // len(axes), LEAST_ROWS))
+    part = part.take(np.sort(rng.choice(len(part), most, replace=False))).regrouped(axes)
+    mixture = density.mixture
+    asides = _asides(rows, mixture, repeated)
+    return check_bins(rows.schema, mixture, axes, part.codes, part.weights, rng, repeats=repeats, asides=asides)
+
+
+def _sampled(rows: Rows, rng: np.random.Generator) -> CodedRows:
+    """Return rows to check with: all of them, or as many as take little time."""
+    n = len(rows)
+    most = min(SAMPLE_ROWS, max(SAMPLE_CELLS // len(rows.axes), LEAST_ROWS))
+    return rows.take(np.sort(rng.choice(n, most, replace=False)) if n > most else np.arange(n))
 
 
 def _repeats(weights: FloatArray) -> float:
@@ -93,7 +111,7 @@ def _repeats(weights: FloatArray) -> float:
     return max(float((weights**2).sum() / weights.sum()), 1.0)
 
 
-def _asides(rows: Rows, mixture: ProductMixture, repeated: Repeated) -> list[Aside]:
+def _asides(rows: Rows, mixture: Expert, repeated: Repeated) -> list[Aside]:
     """Return what bins do not tell: the mass beyond the range of all rows, and at whole numbers that repeat."""
     found: list[Aside] = []
     for n, variable in enumerate(rows.schema):

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray
+from jointwise.axes import Axis
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks import BlockFit
 from jointwise.fitting.checkpoint import Checkpoint
@@ -125,6 +126,7 @@ class StackFit(Ended):
 
 def fit_stack(
     rows: Rows,
+    axes: Sequence[Axis],
     learners: Sequence[Learner],
     rng: np.random.Generator,
     callback: Callback | None = None,
@@ -138,7 +140,9 @@ def fit_stack(
     Parameters
     ----------
     rows : Rows
-        With axes that suit every learner.
+        With axes that suit every learner, fine ones for columns of numbers.
+    axes : sequence of Axis
+        The same without fine bins, on which the fit is checked.
     learners : sequence of Learner
     rng : numpy.random.Generator
         Deals rows to folds, and seeds the experts' own generators.
@@ -162,7 +166,7 @@ def fit_stack(
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
-        check = check_part(rows, folds[0][0], work.without_first(weights), repeated)
+        check = check_part(rows, axes, folds[0][0], work.without_first(weights), repeated)
     fits = _fit_all(work, weights, callback)
     density = JointDensity.mix([fit.density for fit in fits.values()], [weights[name] for name in fits])
     if any(fit.was_interrupted for fit in fits.values()):
@@ -265,7 +269,7 @@ def _ask(work: _Work, folds: Sequence[Fold]) -> _Asked:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Log-densities of held-out rows by expert, and how often each row counts; some experts know the first rows only."""
+    """Log-densities of held-out rows by expert, and how often each row counts; some experts know the first only."""
 
     logs: Mapping[str, FloatArray]
     counts: FloatArray
