@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise.joint import Expert, ProductMixture
+from jointwise.joint import Expert, JointDensity, ProductMixture, WeightedSum
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,3 +66,19 @@ class Opaque(Expert):
     @classmethod
     def from_dict(cls, data):
         return cls(ProductMixture.from_dict(data["inside"]))
+
+
+def taken_apart(density):
+    """The same density as a sum: the first component hidden, then all others as a mixture of products."""
+    mixture = density.mixture
+    first, rest = [0], list(range(1, mixture.n_components))
+    products = [
+        ProductMixture(
+            mixture.weights[own] / mixture.weights[own].sum(),
+            [b[:, own] for b in mixture.coefficients],
+            mixture.dictionaries,
+        )
+        for own in (first, rest)
+    ]
+    shares = [mixture.weights[own].sum() for own in (first, rest)]
+    return JointDensity(density.schema, WeightedSum((Opaque(products[0]), products[1]), shares), density.verdict)
