@@ -123,10 +123,11 @@ def _density_blocks(mixture: Expert, rules: list[_Rule]) -> Iterator[tuple[Float
 
     A single variable is treated as two, the second with one point.
     """
-    marginals = [mixture.marginal([n]).pdf_table([rule.points]) for n, rule in enumerate(rules)]
     if len(rules) == 1:
-        yield marginals[0][:, None], rules[0].weights[:, None], marginals[0], np.ones(1)
+        f = mixture.pdf_table([rules[0].points])
+        yield f[:, None], rules[0].weights[:, None], f, np.ones(1)
         return
+    marginals = [mixture.margin(n).in_use.pdf(rule.points) for n, rule in enumerate(rules)]
     size = max(BLOCK_CELLS // len(rules[1].points), 1)
     for start in range(0, len(rules[0].points), size):
         rows = slice(start, start + size)
