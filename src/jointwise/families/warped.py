@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Moments are integrals between the knots of the warp and these quantiles, from either tail, by Gauss-Legendre.
 _LEVELS = np.array([1e-18, 1e-12, 1e-8, 1e-5, 1e-3, 0.02, 0.1, 0.25, 0.5])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-# A peak is looked for among the knots and this many quantiles, then on as many points between its neighbours, and so on.
+# A peak is looked for among the knots and this many quantiles, then on as many points between its neighbours.
 _GRID = 65
 _ZOOMS = 5
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.joint.block_gaussian import GaussianBlock
+from jointwise.joint.window import log_window
 
 # Numbers of an intermediate array: rows x components x coordinates.
 NUMBERS = 2**21
@@ -40,7 +41,7 @@ def log_density(block: GaussianBlock, X: FloatArray) -> FloatArray:
     """
     out = np.full((len(X), block.n_components), -np.inf)
     kinds, at = cells(block, X)
-    possible = ~np.isinf(X) & ~(np.array(block.whole) & (X != np.round(X)) & ~np.isnan(X))
+    possible = ~np.isinf(X) & ~(np.array(block.whole) & (np.round(X) != X) & ~np.isnan(X))
     kept = np.flatnonzero(possible.all(axis=1))
     patterns, which = np.unique(kinds[kept], axis=0, return_inverse=True)
     for p, pattern in enumerate(patterns):
@@ -90,7 +91,13 @@ def _number_terms(block: GaussianBlock, observed: BoolArray, X: FloatArray) -> F
         z[:, k] = block.warps[c](X[:, c])
         slope[:, 0] += block.warps[c].log_slope(X[:, c])
     means, covariances = block.means[:, columns], block.covariances[:, columns][:, :, columns]
-    return slope + log_gaussian(z, means, covariances)
+    out = slope + log_gaussian(z, means, covariances)
+    if block.has_window.any():
+        for k, c in enumerate(columns):
+            outside = (z[:, k, None] < block.low[:, c]) | (z[:, k, None] > block.high[:, c])
+            out[outside] = -np.inf
+        out += log_inside(block, columns, z, block.low[None], block.high[None])[0] - block.log_inside[0]
+    return out
 
 
 def log_gaussian(z: FloatArray, means: FloatArray, covariances: FloatArray) -> FloatArray:
@@ -114,3 +121,62 @@ def log_gaussian(z: FloatArray, means: FloatArray, covariances: FloatArray) -> F
         y = ((z[start : start + size] - centre) @ stacked.T).reshape(-1, n_components, k) - shift
         out[start : start + size] = constant - 0.5 * np.einsum("nfk,nfk->nf", y, y)
     return out
+
+
+def regression(block: GaussianBlock, given: IntArray, rest: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Coefficients of some coordinates on given ones, (F, given, rest), and their latent covariance, (F, rest, rest)."""
+    own = block.latent_covariances[:, rest][:, :, rest]
+    if not len(given):
+        return np.zeros((block.n_components, 0, len(rest))), own
+    cross = block.covariances[:, given][:, :, rest]
+    gain = np.linalg.solve(block.covariances[:, given][:, :, given], cross)
+    left = own - np.einsum("fkr,fks->frs", gain, cross)
+    return gain, 0.5 * (left + left.transpose(0, 2, 1))
+
+
+def given_means(block: GaussianBlock, given: IntArray, z: FloatArray, rest: IntArray, gain: FloatArray) -> FloatArray:
+    """Means of some coordinates in each component, given others in each row; shape (n, F, rest)."""
+    offset = z[:, None, :] - block.means[:, given]
+    return block.means[:, rest] + np.einsum("nfk,fkr->nfr", offset, gain)
+
+
+def log_inside(
+    block: GaussianBlock, given: IntArray, z: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log-probability that the other coordinates lie in their windows, given some coordinates; its relative error.
+
+    Parameters
+    ----------
+    block : GaussianBlock
+        Its own windows do not count.
+    given : array of shape (k,)
+        Positions of the given coordinates.
+    z : array of shape (n, k)
+        Their values.
+    low, high : array of shape (n, F, D), or with ones instead of n and F
+        Windows of all coordinates; those of given ones are ignored.
+
+    Returns
+    -------
+    two arrays of shape (n, F)
+    """
+    n = max(len(z), len(low), len(high))
+    windowed = ((low > -np.inf) | (high < np.inf)).any(axis=(0, 1))
+    windowed[given] = False
+    rest = np.flatnonzero(windowed)
+    shape = (n, block.n_components)
+    log_p, error = np.zeros(shape), np.zeros(shape)
+    if not len(rest):
+        return log_p, error
+    gain, covariances = regression(block, given, rest)
+    low, high = (np.broadcast_to(end[..., rest], (*shape, len(rest))) for end in (low, high))
+    z = np.broadcast_to(z, (n, z.shape[1]))
+    size = max(NUMBERS // (block.n_components * len(rest) ** 2), 1)
+    for start in range(0, n, size):
+        at = slice(start, start + size)
+        means = given_means(block, given, z[at], rest, gain).reshape(-1, len(rest))
+        every = np.broadcast_to(covariances, (len(z[at]), *covariances.shape)).reshape(-1, len(rest), len(rest))
+        ends = (end[at].reshape(-1, len(rest)) for end in (low, high))
+        found = log_window(means, every, *ends)
+        log_p[at], error[at] = (part.reshape(-1, block.n_components) for part in found)
+    return log_p, error
