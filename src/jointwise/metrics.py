@@ -118,7 +118,7 @@ def covering_proposal(truth: JointDensity, tail: float = TAIL) -> JointDensity:
 def _covering(truth: JointDensity, n: int, tail: float) -> tuple[FloatArray, Dictionary, tuple[float, float] | None]:
     """Return coefficients and atoms of one variable of the proposal, and the ends of its box."""
     variable, mixture = truth.schema.variables[n], truth.mixture
-    own, dictionary = mixture.coefficients[n], mixture.dictionaries[n]
+    dictionary, own = mixture.factor(n)
     own = np.column_stack([own, own @ mixture.weights])  # last: the margin
     if variable.categories is not None:
         n_categories = len(variable.categories)

@@ -188,7 +188,7 @@ def comparison(density, rows):
         cells.append(cells_of_bins(variable, axis, masses, axis.index(X[:, n]), None))
         if variable.categories is None:
             numbers += module._numbers(variable, n, density.mixture, X[:, n])
-    return Comparison(tuple(cells), density.mixture.weights, numbers=tuple(numbers))
+    return Comparison(tuple(cells), density.mixture, numbers=tuple(numbers))
 
 
 def test_unseen_categories_are_an_error_of_the_model():

@@ -8,7 +8,6 @@ from tests.joint.cases import random_density, single
 
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian
-from jointwise.joint.crosstab import crosstab
 from jointwise.joint.events import Interval, Point, Values
 from jointwise.tables.variables import Variable
 
@@ -20,7 +19,7 @@ def test_each_cell_is_the_probability_of_its_regions():
         0: [Point(0.0), Values((1.0,))],
         1: [Interval(-np.inf, 2.0), Interval(3.0, 3.0)],
     }
-    table = crosstab(density.mixture, regions)
+    table = density.mixture.crosstab(regions)
     assert table.shape == (2, 2, 2)
     for place in product(*map(range, table.shape)):
         event = {density.names[n]: each[i] for (n, each), i in zip(regions.items(), place, strict=True)}
@@ -30,6 +29,6 @@ def test_each_cell_is_the_probability_of_its_regions():
 def test_an_interval_does_not_count_points_that_are_regions_of_their_own():
     atoms = Dictionary((Gaussian([0.0], [1.0]),)) + Dictionary.points([0.3, 50.0])
     density = single(Variable("x", "continuous", spikes=(0.3, 50.0)), atoms, [0.3, 0.6, 0.1])
-    table = crosstab(density.mixture, {0: [Interval(-np.inf, 40.0), Point(0.3), Interval(40.0, 60.0), Point(50.0)]})
+    table = density.mixture.crosstab({0: [Interval(-np.inf, 40.0), Point(0.3), Interval(40.0, 60.0), Point(50.0)]})
     np.testing.assert_allclose(table, [0.3, 0.6, 0.0, 0.1])
     assert table[2] == 0

@@ -12,7 +12,6 @@ from tests.joint.cases import cases, random_rows
 
 from jointwise.dictionary import Dictionary
 from jointwise.families import Category, Gaussian
-from jointwise.joint import prediction
 from jointwise.joint.product import ProductMixture
 
 N = 20_000
@@ -26,7 +25,7 @@ MIXTURE = ProductMixture(np.array([0.3, 0.7]), (np.eye(2), np.eye(2), SHARES), (
 
 
 def drawn(row, n=N, seed=0):
-    return prediction.draw(MIXTURE, np.tile(row, (n, 1)), np.random.default_rng(seed))
+    return MIXTURE.complete(np.tile(row, (n, 1)), np.random.default_rng(seed))
 
 
 def posterior_of(row):
@@ -80,7 +79,7 @@ def test_known_cells_stay_and_draws_have_density(case):
     mixture = case.density.mixture
     rows = mixture.sample(6, case.rng)
     known = case.rng.random(rows.shape) < 0.6
-    filled = prediction.draw(mixture, np.where(known, rows, np.nan), case.rng)
+    filled = mixture.complete(np.where(known, rows, np.nan), case.rng)
     np.testing.assert_array_equal(filled[known], rows[known])
     assert np.isfinite(mixture.logpdf(filled)).all()
 
@@ -89,10 +88,10 @@ def test_known_cells_stay_and_draws_have_density(case):
 @given(cases())
 def test_rows_without_density_are_drawn_too(case):
     rows = random_rows(case.rng, case.density, 6, missing=0.4)
-    assert not np.isnan(prediction.draw(case.density.mixture, rows, case.rng)).any()
+    assert not np.isnan(case.density.mixture.complete(rows, case.rng)).any()
 
 
 @pytest.mark.parametrize("n", [0, 5])
 def test_rows_without_gaps_stay_as_they_are(n):
     rows = MIXTURE.sample(n, np.random.default_rng(0))
-    np.testing.assert_array_equal(prediction.draw(MIXTURE, rows, np.random.default_rng(0)), rows)
+    np.testing.assert_array_equal(MIXTURE.complete(rows, np.random.default_rng(0)), rows)

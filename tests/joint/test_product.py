@@ -9,7 +9,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError
 from jointwise.families import Gaussian, Laplace, Lattice, PointMass, StudentT, Uniform
 from jointwise.joint import ProductMixture
-from jointwise.joint import product as mixture_module
+from jointwise.joint import expert as expert_module
 from jointwise.joint.events import Interval, Point, Values
 
 FEW = settings(deadline=None, max_examples=40)
@@ -60,7 +60,7 @@ def test_blocks_do_not_show(monkeypatch):
     density = random_density(rng, ["spiky", "lattice", "label"], 3)
     rows = random_rows(rng, density, 50)
     whole = [getattr(density.mixture, name)(rows) for name in ("logpdf", "cdf", "posterior")]
-    monkeypatch.setattr(mixture_module, "BLOCK", 7)
+    monkeypatch.setattr(expert_module, "BLOCK", 7)
     parts = [getattr(density.mixture, name)(rows) for name in ("logpdf", "cdf", "posterior")]
     for a, b in zip(whole, parts, strict=True):
         # a block may take another path through BLAS

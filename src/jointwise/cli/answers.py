@@ -16,7 +16,6 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
-from jointwise.joint.crosstab import crosstab, has_density, point_masses
 from jointwise.joint.events import Interval, Point, Region, Values
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Variable
@@ -48,7 +47,7 @@ def distribution(density: JointDensity, names: tuple[str, ...]) -> tuple[list[Pa
     if prod(len(part.labels) for part in parts) > MOST_ROWS:
         raise InputError(f"A table of {len(names)} variables would have over {MOST_ROWS:,} rows; ask for fewer.")
     regions = {density.schema.index(name): part.regions for name, part in zip(names, parts, strict=True)}
-    return parts, crosstab(density.mixture, regions)
+    return parts, density.mixture.crosstab(regions)
 
 
 def combinations(
@@ -76,7 +75,7 @@ def partition(density: JointDensity, name: str) -> Partition:
     else:
         regions = _intervals(density, name)
     apart = frozenset(region.value for region in regions if isinstance(region, Point))
-    possible = crosstab(density.mixture, {density.schema.index(name): regions}) > 0
+    possible = density.mixture.crosstab({density.schema.index(name): regions}) > 0
     kept = tuple(region for region, keep in zip(regions, possible, strict=True) if keep)
     return Partition(tuple(label(variable, region, apart) for region in kept), kept)
 
@@ -142,7 +141,7 @@ def _rounded(density: JointDensity, name: str) -> list[Region]:
 
 def _intervals(density: JointDensity, name: str) -> list[Region]:
     n = density.schema.index(name)
-    is_continuous = has_density(density.mixture, n)
+    is_continuous = density.mixture.dictionary(n).is_continuous
     if density.schema.variables[n].step and is_continuous:
         return _rounded(density, name)
     spikes = _spikes(density, n)
@@ -169,10 +168,10 @@ def _start(region: Region) -> tuple[float, bool]:
 
 def _spikes(density: JointDensity, n: int, share: float = 0.0) -> FloatArray:
     """Values with a probability of their own above ``share``; if there are many, the most probable of them."""
-    found = np.union1d(density.schema.variables[n].spikes, point_masses(density.mixture, n))
+    found = np.union1d(density.schema.variables[n].spikes, density.mixture.dictionary(n).spikes)
     if not len(found):
         return found
-    mass = crosstab(density.mixture, {n: [Values((value,)) for value in found]})
+    mass = density.mixture.crosstab({n: [Values((value,)) for value in found]})
     chosen = np.argsort(-mass, kind="stable")[:SINGLE_VALUES]
     return np.sort(found[chosen[mass[chosen] > share]])
 

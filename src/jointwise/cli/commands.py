@@ -192,7 +192,7 @@ def _columns(density: JointDensity) -> dict[str, list[Any]]:
         "values": [_values(variable) for variable in density.schema],
         "support": [variable.shown_support() for variable in density.schema],
         "step": [f"{variable.step:g}" if variable.step else "" for variable in density.schema],
-        "atoms": [" + ".join(dictionary.summary()) for dictionary in density.mixture.dictionaries],
+        "atoms": [" + ".join(density.mixture.dictionary(n).summary()) for n in range(len(density.names))],
     }
 
 

@@ -19,7 +19,7 @@ from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.table_file import Cells, TableFile
 from jointwise.exceptions import InputError
 from jointwise.joint import ClassModel, JointDensity
-from jointwise.joint.prediction import draw, fill
+from jointwise.joint.prediction import fill
 from jointwise.tables import encode
 from jointwise.tables.variables import Schema, as_text
 
@@ -102,7 +102,7 @@ def impute(
         for _, block, X in encoded_blocks(file, density.schema, "Filling"):
             gaps = np.isnan(X)
             schema, mixture = density.schema, density.mixture
-            filled = schema.settle(draw(mixture, X, rng)) if random else fill(mixture, schema, X)
+            filled = schema.settle(mixture.complete(X, rng)) if random else fill(mixture, schema, X)
             cells = file.typed_cells(block, types) if typed else file.cells(block)
             write(_with_gaps_filled(density.schema, cells, gaps, filled))
 

@@ -98,14 +98,12 @@ def _how(asked: Any) -> str:
 
 def _column_cells(density: JointDensity) -> Iterator[tuple[str, ...]]:
     yield "column", "kind", "values", "support", "step", "atoms", "in use"
-    mixture = density.mixture
-    for variable, coefficients, dictionary in zip(
-        density.schema, mixture.coefficients, mixture.dictionaries, strict=True
-    ):
-        in_use = int(np.sum(coefficients @ mixture.weights > LEAST_WEIGHT))
+    for n, variable in enumerate(density.schema):
+        margin = density.mixture.margin(n)
+        in_use = int(np.sum(margin.weights > LEAST_WEIGHT))
         kind = "ordinal" if variable.ordered else variable.kind.value
         step = f"{variable.step:g}" if variable.step else ""
-        atoms = " + ".join(dictionary.summary())
+        atoms = " + ".join(margin.dictionary.summary())
         yield variable.name, kind, _values(variable), variable.shown_support(), step, atoms, str(in_use)
 
 

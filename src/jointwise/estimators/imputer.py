@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jointwise.estimators._composed import ComposedEstimator, weights_for
 from jointwise.estimators._tables import generator
-from jointwise.joint.prediction import draw, fill
+from jointwise.joint.prediction import fill
 from jointwise.tables import decode, encode, with_columns
 from jointwise.tables.variables import Schema
 
@@ -86,7 +86,7 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, ComposedEstimator):
         table, density = self._read(X, reset=False), self.density_
         rows = encode(table, density.schema, unseen="missing")
         if self.sample_posterior:
-            drawn = draw(density.mixture, rows, generator(self.random_state))
+            drawn = density.mixture.complete(rows, generator(self.random_state))
             filled = np.where(np.isnan(rows), density.schema.settle(drawn), rows)
         else:
             filled = fill(density.mixture, density.schema, rows)

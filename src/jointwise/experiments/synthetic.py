@@ -59,8 +59,8 @@ def _kinds(law: JointDensity) -> dict[str, str]:
 def _true_atoms(law: JointDensity) -> dict[str, Dictionary]:
     """Return dictionaries with the atoms of the truth itself; states have theirs anyway."""
     return {
-        variable.name: dictionary
-        for variable, dictionary in zip(law.schema, law.mixture.dictionaries, strict=True)
+        variable.name: law.mixture.dictionary(n)
+        for n, variable in enumerate(law.schema)
         if variable.kind is Kind.CONTINUOUS
     }
 

@@ -101,6 +101,7 @@ def _standardised_rows(
 def without_unmet_classes(fit: Fit) -> Fit:
     """Return the fit without levels of the class, the last variable, that no row has."""
     schema, mixture = fit.density.schema, fit.density.mixture
+    assert isinstance(mixture, ProductMixture)  # of a fit of products
     levels = schema.variables[-1].categories or ()
     met = np.flatnonzero(mixture.coefficients[-1].any(axis=1))
     if len(met) == len(levels):

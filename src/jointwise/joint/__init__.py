@@ -1,10 +1,11 @@
 """The joint density and what can be asked of it.
 
 :class:`JointDensity` is the object users hold. Its arithmetic on encoded values is that of an
-:class:`~jointwise.joint.expert.Expert`, of which :class:`~jointwise.joint.product.ProductMixture` is the only kind so
-far; :class:`~jointwise.joint.margin.Margin` is the law of one variable. ``events``, ``conditioning``, ``crosstab``,
-``information``, ``prediction``, ``check`` and ``serialization`` each answer one kind of question. :class:`ClassModel`
-is a density with all else that predicting a class needs.
+:class:`~jointwise.joint.expert.Expert`: a :class:`~jointwise.joint.product.ProductMixture`, or a
+:class:`~jointwise.joint.sum.WeightedSum` of experts of any kinds. :class:`~jointwise.joint.margin.Margin` is the law of
+one variable, :class:`~jointwise.joint.conditionals.Conditionals` its law in each of many rows. ``events``,
+``conditioning``, ``crosstab``, ``information``, ``prediction``, ``check`` and ``serialization`` each answer one kind of
+question. :class:`ClassModel` is a density with all else that predicting a class needs.
 """
 
 from jointwise.joint.check import Check
@@ -14,5 +15,6 @@ from jointwise.joint.expert import Expert
 from jointwise.joint.findings import Finding
 from jointwise.joint.information import Estimate
 from jointwise.joint.product import ProductMixture
+from jointwise.joint.sum import WeightedSum
 
-__all__ = ["Check", "ClassModel", "Estimate", "Expert", "Finding", "JointDensity", "ProductMixture"]
+__all__ = ["Check", "ClassModel", "Estimate", "Expert", "Finding", "JointDensity", "ProductMixture", "WeightedSum"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from jointwise._typing import AnyArray, BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, midpoints
+from jointwise.joint.events import Interval, Point, Region, Values
 from jointwise.joint.questions import interval_text, number_text, quoted, value_text
 from jointwise.tables.variables import OUTSIDE, Kind, Variable, as_text
 
@@ -59,6 +60,8 @@ class Cells:
     name : str
     masses : array of shape (K, F)
         Probability of each cell under each component.
+    regions : tuple of K regions
+        The cells as sets of values.
     codes : array of shape (n,)
         Cell of each row; K for a gap.
     asked : tuple of Subset
@@ -69,6 +72,7 @@ class Cells:
 
     name: str
     masses: FloatArray
+    regions: tuple[Region, ...]
     codes: IntArray
     asked: tuple[Subset, ...]
     given: tuple[Subset, ...]
@@ -106,10 +110,10 @@ def cells_of_bins(
     """
     counts = np.bincount(codes, weights, minlength=axis.n_bins + 1)[: axis.n_bins].astype(np.float64)
     if isinstance(axis, DiscreteAxis):
-        groups, subsets, sides = _categories(variable, counts, masses.mean(axis=1))
+        groups, regions, subsets, sides = _categories(variable, counts, masses.mean(axis=1))
     else:
         assert isinstance(axis, BinnedAxis)  # there are only two kinds of axis
-        groups, subsets, sides = _intervals(variable, axis, counts)
+        groups, regions, subsets, sides = _intervals(variable, axis, counts)
     n_cells = int(groups.max()) + 1
     grouped = np.zeros((n_cells, masses.shape[1]))
     np.add.at(grouped, groups, masses)
@@ -119,7 +123,7 @@ def cells_of_bins(
     both = [side for pair in sides for side in pair]
     known = [subset for subset in subsets if subset.kind != "new"]
     asked, given = _distinct([*subsets, *smaller]), _distinct([*known, *both])
-    return Cells(variable.name, grouped, np.append(groups, n_cells)[codes], asked, given)
+    return Cells(variable.name, grouped, tuple(regions), np.append(groups, n_cells)[codes], asked, given)
 
 
 def axis_of_values(variable: Variable, values: FloatArray) -> Axis:
@@ -183,8 +187,8 @@ def _short(edge: float, below: float, above: float) -> float:
 
 # ---- categories ----------------------------------------------------------------------------------------------
 
-# The cell of each bin, each cell as a set, and the two sides of each edge.
-_Grouped = tuple[IntArray, list[Subset], list[tuple[Subset, Subset]]]
+# The cell of each bin, the values of each cell, each cell as a set, and the two sides of each edge.
+_Grouped = tuple[IntArray, list[Region], list[Subset], list[tuple[Subset, Subset]]]
 
 
 def _categories(variable: Variable, counts: FloatArray, model: FloatArray) -> _Grouped:
@@ -203,16 +207,18 @@ def _categories(variable: Variable, counts: FloatArray, model: FloatArray) -> _G
         large = np.sort(np.argsort(-size, kind="stable")[: MOST_CATEGORIES - 1])
         groups = np.full(len(counts), len(large))
         groups[large] = np.arange(len(large))
-    subsets = []
+    subsets: list[Subset] = []
+    regions: list[Region] = []
     for g in range(int(groups.max()) + 1):
         held = np.flatnonzero(groups == g)
+        regions.append(Values(tuple((held - offset).astype(float).tolist())))
         kind = "new" if held[0] < offset else "category"
         subsets.append(Subset(f"{name}={names[held[0]]}", kind, (g,)))
         if len(held) > 1:
             several = ", ".join(names[i] for i in held) if len(held) <= NAMED else f"{len(held)} rarer ones"
             subsets[-1] = Subset(f"{name} in {{{several}}}", "category", (g,))
     if not variable.ordered or len(counts) > MOST_CATEGORIES:
-        return groups, subsets, []
+        return groups, regions, subsets, []
     sides = [
         (
             Subset(f"{name} <= {names[i]}", "side", tuple(range(offset, i + 1))),
@@ -220,7 +226,7 @@ def _categories(variable: Variable, counts: FloatArray, model: FloatArray) -> _G
         )
         for i in range(offset, len(counts) - 1)
     ]
-    return groups, subsets, sides
+    return groups, regions, subsets, sides
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------
@@ -244,6 +250,9 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
     cuts = axis.edges[starts[1:] - 1]
     low, high = np.concatenate([[-np.inf], cuts]), np.concatenate([cuts, [np.inf]])
     spikes = axis.spikes[alone]
+    # half-open: a value on an edge belongs to the cell below
+    regions: list[Region] = [Interval(float(np.nextafter(a, np.inf)), float(b)) for a, b in zip(low, high, strict=True)]
+    regions += [Point(float(spike)) for spike in spikes]
     subsets = []
     for g in range(n_groups):
         text = interval_text(variable, low[g], high[g])
@@ -260,7 +269,7 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
             Subset(interval_text(variable, -np.inf, cut), "side", tuple(lower)),
             Subset(interval_text(variable, cut, np.inf), "side", tuple(upper)),
         ))  # fmt: skip
-    return groups, subsets, sides
+    return groups, regions, subsets, sides
 
 
 def _starts(counts: FloatArray, total: float) -> BoolArray:

@@ -20,8 +20,8 @@ from jointwise.joint.cells import Cells, axis_of_values, cells_of_bins
 from jointwise.joint.check_columns import column_findings
 from jointwise.joint.check_pairs import MOST_PARTNERS, PairChecks
 from jointwise.joint.comparison import LEAST_ERROR, Aside, Comparison, Numbers
+from jointwise.joint.expert import Expert
 from jointwise.joint.findings import REMEDIES, Finding
-from jointwise.joint.product import ProductMixture
 from jointwise.joint.questions import beyond_text, shortened, value_text
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
@@ -125,13 +125,13 @@ class Check:
         return "\n".join([self.verdict, "", *shown])
 
 
-def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.random.Generator) -> Check:
+def check_rows(schema: Schema, mixture: Expert, X: FloatArray, rng: np.random.Generator) -> Check:
     """Compare a mixture with encoded rows.
 
     Parameters
     ----------
     schema : Schema of N variables
-    mixture : ProductMixture
+    mixture : Expert
     X : array of shape (n, N)
         NaN for gaps, -1 for categories unknown to the schema. If there are many rows, a sample is compared.
     rng : numpy.random.Generator
@@ -144,19 +144,18 @@ def check_rows(schema: Schema, mixture: ProductMixture, X: FloatArray, rng: np.r
     numbers: list[Numbers] = []
     for n, variable in enumerate(schema):
         axis = axis_of_values(variable, X[:, n])
-        masses = mixture.dictionaries[n].masses(axis) @ mixture.coefficients[n]
-        cells.append(cells_of_bins(variable, axis, masses, axis.index(X[:, n]), None))
+        cells.append(cells_of_bins(variable, axis, _masses(mixture, n, axis), axis.index(X[:, n]), None))
         present = X[~np.isnan(X[:, n]), n]
         if variable.categories is None and len(present):
             ends = float(present.min()), float(present.max())
             asides += beyond_range(variable, n, mixture, ends, float(len(present)))
             numbers += _numbers(variable, n, mixture, X[:, n])
-    return _check(Comparison(tuple(cells), mixture.weights, asides=tuple(asides), numbers=tuple(numbers)), rng)
+    return _check(Comparison(tuple(cells), mixture, asides=tuple(asides), numbers=tuple(numbers)), rng)
 
 
 def check_bins(
     schema: Schema,
-    mixture: ProductMixture,
+    mixture: Expert,
     axes: Sequence[Axis],
     codes: CodeArray,
     weights: FloatArray | None,
@@ -170,7 +169,7 @@ def check_bins(
     Parameters
     ----------
     schema : Schema of N variables
-    mixture : ProductMixture
+    mixture : Expert
     axes : sequence of N axes
     codes : array of shape (n, N)
         Bin of each cell; `n_bins` for a gap.
@@ -183,10 +182,10 @@ def check_bins(
         Ranges and single values to compare too, which bins do not show.
     """
     cells = tuple(
-        cells_of_bins(v, axis, mixture.dictionaries[n].masses(axis) @ mixture.coefficients[n], codes[:, n], weights)
+        cells_of_bins(v, axis, _masses(mixture, n, axis), codes[:, n], weights)
         for n, (v, axis) in enumerate(zip(schema, axes, strict=True))
     )
-    return _check(Comparison(cells, mixture.weights, weights, repeats, tuple(asides)), rng)
+    return _check(Comparison(cells, mixture, weights, repeats, tuple(asides)), rng)
 
 
 def _check(comparison: Comparison, rng: np.random.Generator) -> Check:
@@ -217,26 +216,25 @@ def _weight(finding: Finding) -> float:
 
 
 def beyond_range(
-    variable: Variable, n: int, mixture: ProductMixture, ends: tuple[float, float], n_rows: float
+    variable: Variable, n: int, mixture: Expert, ends: tuple[float, float], n_rows: float
 ) -> tuple[Aside, Aside]:
     """Return the sets below the smallest and above the largest of ``n_rows`` values of variable ``n``.
 
     The ends of a continuous variable are moved a little outward, to numbers with few digits.
     """
     low, high = _outward(*ends) if variable.kind is Kind.CONTINUOUS and not is_temporal(variable.dtype) else ends
-    masses = mixture.dictionaries[n].mass([-np.inf, high], [np.nextafter(low, -np.inf), np.inf])
-    below, above = masses @ mixture.coefficients[n]
+    dictionary, coefficients = mixture.factor(n)
+    below, above = dictionary.mass([-np.inf, high], [np.nextafter(low, -np.inf), np.inf]) @ coefficients
     return (
         Aside(variable.name, beyond_text(variable, low, above=False), "range", below, 0.0, n_rows),
         Aside(variable.name, beyond_text(variable, high, above=True), "range", above, 0.0, n_rows),
     )
 
 
-def single_value(
-    variable: Variable, n: int, mixture: ProductMixture, value: float, share: float, n_rows: float
-) -> Aside:
+def single_value(variable: Variable, n: int, mixture: Expert, value: float, share: float, n_rows: float) -> Aside:
     """Return the set of one value of variable ``n``, which a share of ``n_rows`` rows have."""
-    masses = mixture.dictionaries[n].point_mass(np.array([value]))[0] @ mixture.coefficients[n]
+    dictionary, coefficients = mixture.factor(n)
+    masses = dictionary.point_mass(np.array([value]))[0] @ coefficients
     return Aside(variable.name, value_text(variable, value), "value", masses, share, n_rows)
 
 
@@ -254,17 +252,23 @@ def _outward(low: float, high: float) -> tuple[float, float]:
     return min(float(below), low), max(float(above), high)
 
 
+def _masses(mixture: Expert, n: int, axis: Axis) -> FloatArray:
+    """Return the probability of each bin of variable ``n`` under each component; shape (n_bins, F)."""
+    dictionary, coefficients = mixture.factor(n)
+    return np.asarray(dictionary.masses(axis) @ coefficients)
+
+
 def _sample(X: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
     """Return at most ``most`` of the rows, in order."""
     return X if len(X) <= most else X[np.sort(rng.choice(len(X), most, replace=False))]
 
 
-def _numbers(variable: Variable, n: int, mixture: ProductMixture, column: FloatArray) -> list[Numbers]:
+def _numbers(variable: Variable, n: int, mixture: Expert, column: FloatArray) -> list[Numbers]:
     """Return the numbers of a column, if both they and the model have a mean and a variance."""
     if is_temporal(variable.dtype):
         return []
     with np.errstate(over="ignore", invalid="ignore"):  # huge numbers and heavy tails: no mean to compare
-        dictionary, coefficients = mixture.dictionaries[n], mixture.coefficients[n]
+        dictionary, coefficients = mixture.factor(n)
         used = (coefficients > 0).any(axis=1)
         mean, var = dictionary.mean()[used], dictionary.var()[used]
         means, squares = mean @ coefficients[used], (var + mean**2) @ coefficients[used]

@@ -17,6 +17,8 @@ from jointwise.joint.questions import shortened
 # Up to this many columns all pairs are compared; in wider tables each column is compared with this many others, drawn
 # at random.
 MOST_PARTNERS = 150
+# Most tables of pairs of columns where each has to be asked for.
+MOST_TABLES = 1_500
 # Cells of a pair of columns for which the exact interval is computed: those of the largest approximate error.
 EXACT = 3
 
@@ -34,12 +36,13 @@ class PairChecks:
     def __init__(self, comparison: Comparison, rng: np.random.Generator) -> None:
         self._all = comparison
         n_columns = len(comparison.cells)
-        self._partners = [_partners(j, n_columns, rng) for j in range(n_columns)]
+        most = MOST_PARTNERS if self._by_components else min(max(MOST_TABLES // n_columns, 1), MOST_PARTNERS)
+        self._partners = [_partners(j, n_columns, most, rng) for j in range(n_columns)]
         self.n_pairs = len({(min(j, k), max(j, k)) for j, others in enumerate(self._partners) for k in others.tolist()})
         self._given = [self._conditions(cells) for cells in comparison.cells]
         self._events = [_Events.of(cells, comparison) for cells in comparison.cells]
         self._moments = _Moments.of(comparison)
-        with_means = set(self._moments.columns.tolist())
+        with_means = set(self._moments.columns.tolist()) if self._by_components else set()
         self._noise = Noise(
             sum(
                 len(given) * (len(self._events[k].subsets) + (k in with_means))
@@ -61,13 +64,33 @@ class PairChecks:
         for j, others in enumerate(self._partners):
             if self._given[j] and len(others):
                 given = self._all.cells[j].members(self._given[j])
+                if not self._by_components:
+                    yield from self._shares(j, others, given, self._from_tables(j, others, given))
+                    continue
                 joint = (given @ self._all.cells[j].masses) * self._all.mixing
                 posterior = joint / joint.sum(axis=1, keepdims=True)
-                yield from self._shares(j, others, given, posterior)
+                asked = np.vstack([self._events[k].masses for k in others])
+                yield from self._shares(j, others, given, posterior @ asked.T)
                 yield from self._means(j, others, given, posterior)
 
-    def _shares(self, j: int, others: IntArray, given: FloatArray, posterior: FloatArray) -> Iterator[Finding]:
-        """Compare the shares of the other columns' sets given each set of column ``j``."""
+    @property
+    def _by_components(self) -> bool:
+        """Whether the posterior of the component tells the answers; else pairs of cells are asked for one by one.
+
+        Means under conditions are compared in the first case only.
+        """
+        return self._all.model.has_independent_components
+
+    def _from_tables(self, j: int, others: IntArray, given: FloatArray) -> FloatArray:
+        """Return the model's probability of the other columns' sets given each set of column ``j``; shape (G, E)."""
+        cells = self._all.cells
+        alone = given @ cells[j].masses @ self._all.mixing
+        tables = [self._all.model.crosstab({j: cells[j].regions, int(k): cells[k].regions}) for k in others]
+        joint = [given @ table @ self._events[k].members.T for table, k in zip(tables, others, strict=True)]
+        return np.hstack(joint) / alone[:, None]
+
+    def _shares(self, j: int, others: IntArray, given: FloatArray, answers: FloatArray) -> Iterator[Finding]:
+        """Compare the shares of the other columns' sets given each set of column ``j`` with the model's answers."""
         events = [self._events[k] for k in others]
         block = np.repeat(np.arange(len(others)), [len(e.subsets) for e in events])
         tables = [given @ self._pair_counts(j, k) for k in others]
@@ -75,7 +98,7 @@ class PairChecks:
         totals = np.stack([table[:, :-1].sum(axis=1) for table in tables], axis=1)[:, block]
         hits = np.hstack([table[:, :-1] @ e.members.T for table, e in zip(tables, events, strict=True)])
         own = np.concatenate([e.own_errors for e in events])
-        p = np.clip(posterior @ np.vstack([e.masses for e in events]).T, 0.0, 1.0)
+        p = np.clip(answers, 0.0, 1.0)
         n = totals / self._all.repeats
         enough = n >= GIVEN_ROWS
         with np.errstate(invalid="ignore", divide="ignore"):  # conditions that no row meets; `enough` drops them
@@ -197,10 +220,10 @@ class _Moments:
         return cls(columns, centres, spreads, counts, counts * z, counts * z**2, means, seconds, np.abs(own))
 
 
-def _partners(j: int, n_columns: int, rng: np.random.Generator) -> IntArray:
+def _partners(j: int, n_columns: int, most: int, rng: np.random.Generator) -> IntArray:
     """Return the columns to compare column ``j`` with: all others, or a sample of very many."""
     others = np.delete(np.arange(n_columns), j)
-    return others if n_columns <= MOST_PARTNERS else np.sort(rng.choice(others, MOST_PARTNERS, replace=False))
+    return others if n_columns <= most else np.sort(rng.choice(others, most, replace=False))
 
 
 def _best_of_blocks(values: FloatArray, blocks: IntArray) -> tuple[IntArray, IntArray]:

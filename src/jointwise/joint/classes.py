@@ -20,17 +20,15 @@ from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.joint import serialization
 from jointwise.joint.density import JointDensity
+from jointwise.joint.expert import Expert
 from jointwise.joint.prediction import category_probabilities
-from jointwise.joint.product import ProductMixture
 from jointwise.joint.serialization import CLASSES, without_classes
 from jointwise.joint.standardisation import ClassStandardisation
 from jointwise.tables import decode, encode
 from jointwise.tables.variables import Kind, Schema, Variable
 
 
-def standardised_probabilities(
-    standardisation: ClassStandardisation, mixture: ProductMixture, rows: FloatArray
-) -> FloatArray:
+def standardised_probabilities(standardisation: ClassStandardisation, mixture: Expert, rows: FloatArray) -> FloatArray:
     r"""P(class | row) from a density g of the class and of features standardised within it; shape (n, K).
 
     .. math:: P(y \mid x) \propto g(W_y^\top (x - \mu_y), y)\, |\det W_y|
@@ -40,7 +38,7 @@ def standardised_probabilities(
     Parameters
     ----------
     standardisation : ClassStandardisation
-    mixture : ProductMixture
+    mixture : Expert
         The density g of the mixed columns, the other features and the class, in this order.
     rows : array of shape (n, N)
         Encoded features.
@@ -138,6 +136,7 @@ class ClassModel:
     Examples
     --------
     >>> from jointwise import Dictionary, JointDensity
+    >>> from jointwise.joint import ProductMixture
     >>> sex = Variable("sex", "categorical", categories=("F", "M"), dtype="string")
     >>> schema = Schema((Variable("pay", "continuous"), sex))
     >>> atoms = (Dictionary.grid("gaussian", 0, 1, n=2, scale=1), Dictionary.categories(2))

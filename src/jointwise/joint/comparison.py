@@ -14,6 +14,7 @@ from scipy.special import betaincinv, ndtri
 
 from jointwise._typing import FloatArray
 from jointwise.joint.cells import Cells
+from jointwise.joint.expert import Expert
 
 # Fewest rows of a condition: with fewer, nearly any answer could be noise.
 GIVEN_ROWS = 30
@@ -81,8 +82,8 @@ class Comparison:
     ----------
     cells : tuple of Cells
         One for each column.
-    mixing : array of shape (F,)
-        Weights of the components.
+    model : Expert
+        Asked for the probabilities of pairs of cells where its components do not tell them.
     weights : array of shape (n,), optional
         How often each row counts.
     repeats : float
@@ -92,11 +93,16 @@ class Comparison:
     """
 
     cells: tuple[Cells, ...]
-    mixing: FloatArray
+    model: Expert
     weights: FloatArray | None = None
     repeats: float = 1.0
     asides: tuple[Aside, ...] = ()
     numbers: tuple[Numbers, ...] = ()
+
+    @property
+    def mixing(self) -> FloatArray:
+        """Weights of the components; shape (F,)."""
+        return self.model.weights
 
     def counts(self, cells: Cells) -> FloatArray:
         """Return the number of rows in each cell of a column, or the sum of their weights; shape (K,)."""

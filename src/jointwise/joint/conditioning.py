@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import exp, log
 
 import numpy as np
-from scipy.special import gammaincc, softmax
+from scipy.special import gammaincc
 
 from jointwise._checks import listed, warn_caller
-from jointwise._typing import FloatArray
 from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
 from jointwise.joint.events import Interval, Point, Region
-from jointwise.joint.product import ProductMixture
+from jointwise.joint.expert import Expert
 from jointwise.tables.variables import Kind, Schema, Variable
 
 # An event is next to impossible if a smaller share of rows is as far out: no usual table has that many rows.
 RARE = 1e-8
 
 
-def conditioned(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region]) -> tuple[Schema, ProductMixture]:
+def conditioned(schema: Schema, mixture: Expert, event: Mapping[int, Region]) -> tuple[Schema, Expert]:
     """Return the variables and the mixture given ``event``; warn if it is next to impossible.
 
     Parameters
     ----------
     schema : Schema
-    mixture : ProductMixture
+    mixture : Expert
     event : mapping of positions to regions
         A point removes its variable.
     """
@@ -52,7 +52,7 @@ def conditioned(schema: Schema, mixture: ProductMixture, event: Mapping[int, Reg
     return schema.select([v.name for n, v in enumerate(schema) if n not in gone]), rest
 
 
-def rarity(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region]) -> float:
+def rarity(schema: Schema, mixture: Expert, event: Mapping[int, Region]) -> float:
     r"""Share of rows that are as far out as ``event``.
 
     Each part of the event has a probability :math:`p_k` given the parts before it: that of its interval or set or, for
@@ -63,24 +63,28 @@ def rarity(schema: Schema, mixture: ProductMixture, event: Mapping[int, Region])
     Parameters
     ----------
     schema : Schema
-    mixture : ProductMixture
+    mixture : Expert
     event : mapping of positions to regions
         The event, of positive density.
     """
-    with np.errstate(divide="ignore"):  # log 0 = -inf: a component that is ruled out, or a tail that underflows
-        log_weights, surprise = np.log(mixture.weights), 0.0
-        for n, region in event.items():
-            weights = softmax(log_weights)
-            surprise -= np.log(min(_part(schema.variables[n], mixture, n, region, weights), 1.0))
-            log_weights = log_weights + _log_likelihoods(mixture, n, region)
+    rest, surprise = mixture.marginal(list(event)), 0.0  # the first variable is the next part's
+    for n, region in event.items():
+        share = _part(schema.variables[n], rest, region)
+        surprise += -log(min(share, 1.0)) if share > 0 else np.inf
+        if rest.n_variables > 1:
+            try:
+                given = rest.condition({0: region})
+            except ImpossibleEventError:  # so far out that numbers end
+                return 0.0
+            rest = given if isinstance(region, Point) else given.marginal(range(1, given.n_variables))
     return float(gammaincc(len(event), surprise))
 
 
-def _part(variable: Variable, mixture: ProductMixture, n: int, region: Region, weights: FloatArray) -> float:
-    """Return the probability of a region; for a point, that of the values at least as far out."""
+def _part(variable: Variable, mixture: Expert, region: Region) -> float:
+    """Return the probability of a region of the first variable; for a point, that of values at least as far out."""
 
     def mass(of: Region) -> float:
-        return float(mixture.region_masses(n, of) @ weights)
+        return exp(mixture.log_probability({0: of}))
 
     if not isinstance(region, Point):
         return mass(region)
@@ -89,10 +93,3 @@ def _part(variable: Variable, mixture: ProductMixture, n: int, region: Region, w
     if variable.kind is Kind.CONTINUOUS and (spike := mass(Point(region.value))) > 0:
         return spike
     return 2 * min(mass(Interval(-np.inf, region.value)), mass(Interval(region.value, np.inf)))
-
-
-def _log_likelihoods(mixture: ProductMixture, n: int, region: Region) -> FloatArray:
-    """Log-likelihood of a region under each component; shape (F,)."""
-    if isinstance(region, Point):
-        return np.asarray(mixture.log_conditionals(n, np.array([region.value]))[0])
-    return np.log(mixture.region_masses(n, region))

@@ -1,66 +1,82 @@
-"""Cross tables: the probability of every combination of regions of a few variables."""
+"""Cross tables: the probability of every combination of regions of a few variables, independent given a component."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 from jointwise._typing import FloatArray
+from jointwise.dictionary import Dictionary
 from jointwise.joint.events import Interval, Point, Region
-from jointwise.joint.product import ProductMixture
 
 
-def crosstab(mixture: ProductMixture, regions: Mapping[int, Sequence[Region]]) -> FloatArray:
+def crosstab(masses: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
     r"""Probability of each combination of regions, one dimension per variable.
 
     .. math:: p[i, j, \dots] = \sum_r \lambda_r M_1[i, r] M_2[j, r] \cdots
 
-    M_n[i, r] is the mass of region i of variable n under component r. An interval does not count the points that are
-    regions of their own.
-
     Parameters
     ----------
-    mixture : ProductMixture
-    regions : mapping of positions to sequences of regions
+    masses : sequence of arrays of shape (regions, F)
+        M_n[i, r], the mass of region i of variable n under component r.
+    weights : array of shape (F,)
+        Mixing weights of the components.
+
+    Examples
+    --------
+    >>> crosstab([np.eye(2), np.array([[0.5, 1.0], [0.5, 0.0]])], np.array([0.5, 0.5]))
+    array([[0.25, 0.25],
+           [0.5 , 0.  ]])
     """
-    masses = [_masses(mixture, n, list(each)) for n, each in regions.items()]
     shape = [len(each) for each in masses]
     # split where the two factors, each with a column per component, are smallest
     half = min(range(len(shape) + 1), key=lambda k: prod(shape[:k]) + prod(shape[k:]))
     left, right = _combined(masses[:half]), _combined(masses[half:])
-    return np.asarray((left * mixture.weights @ right.T).reshape(shape))
+    return np.asarray((left * weights @ right.T).reshape(shape))
 
 
-def has_density(mixture: ProductMixture, n: int) -> bool:
-    """Whether variable ``n`` is continuous, apart from point masses."""
-    return mixture.dictionaries[n].is_continuous
+def partition_masses(dictionary: Dictionary, coefficients: FloatArray, regions: Sequence[Region]) -> FloatArray:
+    """Mass of each region under each component; shape (regions, F).
 
+    An interval does not count the points that are regions of their own.
 
-def point_masses(mixture: ProductMixture, n: int) -> FloatArray:
-    """Sorted values of variable ``n`` that have point masses."""
-    return mixture.dictionaries[n].spikes
-
-
-def _masses(mixture: ProductMixture, n: int, regions: list[Region]) -> FloatArray:
-    """Mass of each region under each component; shape (regions, F)."""
+    Parameters
+    ----------
+    dictionary : Dictionary of L atoms
+    coefficients : array of shape (L, F)
+        Weights of the atoms in each component.
+    regions : sequence of regions of one variable
+    """
     intervals = [i for i, region in enumerate(regions) if isinstance(region, Interval)]
-    masses = np.empty((len(regions), mixture.n_components))
+    masses = np.empty((len(regions), coefficients.shape[1]))
     if intervals:
         points = np.unique([region.value for region in regions if isinstance(region, Point)])
         low, high = np.array([(r.low, r.high) for r in regions if isinstance(r, Interval)]).T
         holds = (low[:, None] <= points) & (points <= high[:, None])
-        dictionary = mixture.dictionaries[n]
         # subtracted atom by atom, so that an interval with point masses alone is left with exactly zero
         rest = dictionary.closed_mass(low, high) - holds @ dictionary.point_mass(points)
-        masses[intervals] = np.maximum(rest, 0.0) @ mixture.coefficients[n]
+        masses[intervals] = np.maximum(rest, 0.0) @ coefficients
     for i in sorted(set(range(len(regions))) - set(intervals)):
-        masses[i] = mixture.region_masses(n, regions[i])
+        masses[i] = region_masses(dictionary, coefficients, regions[i])
     return masses
 
 
-def _combined(masses: list[FloatArray]) -> FloatArray:
+def region_masses(dictionary: Dictionary, coefficients: FloatArray, region: Region) -> FloatArray:
+    """P(X in region | component); shape (F,)."""
+    if isinstance(region, Interval):
+        return np.asarray(dictionary.closed_mass(region.low, region.high) @ coefficients)
+    values = np.array([region.value]) if isinstance(region, Point) else np.array(region.values)
+    return np.asarray(value_masses(dictionary, values, region.half).sum(axis=0) @ coefficients)
+
+
+def value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> FloatArray:
+    """P(X = value) under each atom; of a rounded variable, P(value - half < X <= value + half); shape (values, L)."""
+    return dictionary.mass(values - half, values + half) if half else dictionary.point_mass(values)
+
+
+def _combined(masses: Sequence[FloatArray]) -> FloatArray:
     """Mass of each combination of regions under each component; shape (combinations, F)."""
     out = np.ones((1, 1))
     for each in masses:

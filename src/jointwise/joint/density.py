@@ -21,13 +21,17 @@ from jointwise.joint import events, information, prediction, serialization
 from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Region, parse_region
+from jointwise.joint.expert import Expert
 from jointwise.joint.information import Estimate
 from jointwise.joint.margin import Margin
-from jointwise.joint.product import ProductMixture, mixing_weights
+from jointwise.joint.product import ProductMixture
+from jointwise.joint.sum import mixed, parts_of
 from jointwise.tables import decode, encode, read_table
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
+# Experts that a file may hold, by kind.
+EXPERTS: dict[str, type[Expert]] = {kind.KIND: kind for kind in (ProductMixture,)}
 # Characters of a verdict: some sentences.
 MOST_VERDICT = 2_000
 
@@ -36,10 +40,11 @@ MOST_VERDICT = 2_000
 class JointDensity:
     r"""Joint probability of the variables of a table, as a weighted sum of experts.
 
-    Each expert answers the questions of :class:`jointwise.joint.Expert`. There is one kind so far, the mixture of
-    products, and a sum of those is one of them:
+    .. math:: f(x) = \sum_k w_k f_k(x)
 
-    .. math:: f(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)
+    Each expert f_k answers the questions of :class:`jointwise.joint.Expert`. A mixture of products is one:
+
+    .. math:: f_k(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)
 
     The base measure is counting measure for categorical and integer variables, and Lebesgue measure plus a unit
     mass at each spike for continuous ones. All answers are finite sums; nothing is simulated unless it says so.
@@ -48,8 +53,8 @@ class JointDensity:
     ----------
     schema : Schema
         The variables, in order.
-    mixture : ProductMixture
-        The expert, or the sum of several: weights, coefficients and dictionaries, in the same order.
+    mixture : Expert
+        The expert, or the sum of several, of the same variables in the same order.
     verdict : str
         What a check of the fit said, in at most 2,000 characters; empty where there was none.
 
@@ -67,7 +72,7 @@ class JointDensity:
     """
 
     schema: Schema
-    mixture: ProductMixture
+    mixture: Expert
     verdict: str = ""
 
     def __post_init__(self) -> None:
@@ -75,8 +80,8 @@ class JointDensity:
             raise InputError(
                 f"The schema has {len(self.schema)} variables but the mixture has {self.mixture.n_variables}."
             )
-        for variable, dictionary in zip(self.schema, self.mixture.dictionaries, strict=True):
-            _check_atoms(variable, dictionary)
+        for n, variable in enumerate(self.schema):
+            _check_atoms(variable, self.mixture.dictionary(n))
         if not isinstance(self.verdict, str) or len(self.verdict) > MOST_VERDICT:
             raise InputError(f"verdict must be text of at most {MOST_VERDICT:,} characters.")
 
@@ -118,9 +123,9 @@ class JointDensity:
         densities = list(densities)
         if not densities or not all(isinstance(density, JointDensity) for density in densities):
             raise InputError(f"`densities` must be a list of one or more JointDensity; got {shown(densities)}.")
-        mixing = mixing_weights(np.ones(len(densities)) if weights is None else weights, len(densities))
         schema = reduce(Schema.joined, (density.schema for density in densities))
-        return cls(schema, ProductMixture.mix([density.mixture for density in densities], mixing))
+        mixing = np.ones(len(densities)) if weights is None else weights
+        return cls(schema, mixed([density.mixture for density in densities], mixing))
 
     # ---- density -----------------------------------------------------------------------------------------
 
@@ -246,10 +251,9 @@ class JointDensity:
         Missing cells and absent columns are integrated out. If a row is impossible under the density, its impossible
         cells are ignored.
         """
-        n = self.schema.index(target)
-        posterior = self._posterior_without(n, x)
-        guess = prediction.best_value(self.mixture, n, self.schema.variables[n].kind, posterior)
-        return _native(self.schema.variables[n], guess)
+        n, variable = self.schema.index(target), self.schema[target]
+        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
+        return _native(variable, prediction.best_values(self.mixture, n, variable.kind, X))
 
     def predict_proba(self, target: str, x: Any) -> FloatArray:
         """P(category | row) of a categorical ``target``, columns in the order of its categories; shape (n, C)."""
@@ -312,7 +316,12 @@ class JointDensity:
         return serialization.read(Path(path), lambda content: cls._from_dict(serialization.without_classes(content)))
 
     def _to_dict(self) -> dict[str, Any]:
-        parts = {"schema": self.schema.to_dict(), "weights": np.ones(1), "experts": [self.mixture.to_dict()]}
+        experts, weights = zip(*parts_of(self.mixture), strict=True)
+        parts = {
+            "schema": self.schema.to_dict(),
+            "weights": np.array(weights),
+            "experts": [expert.to_dict() for expert in experts],
+        }
         return parts | {"verdict": self.verdict} if self.verdict else parts
 
     @classmethod
@@ -320,11 +329,10 @@ class JointDensity:
         parts = {"schema", "weights", "experts"}
         if not isinstance(data, Mapping) or set(data) - {"verdict"} != parts:
             raise FileFormatError(f"its content must have the parts {', '.join(sorted(parts))}")
-        experts = [ProductMixture.from_dict(expert) for expert in data["experts"]]
+        experts = [_expert(expert) for expert in data["experts"]]
         if len({expert.n_variables for expert in experts}) != 1:
             raise FileFormatError("its experts must have the same variables")
-        mixture = ProductMixture.mix(experts, mixing_weights(data["weights"], len(experts)))
-        return cls(Schema.from_dict(data["schema"]), mixture, data.get("verdict", ""))
+        return cls(Schema.from_dict(data["schema"]), mixed(experts, data["weights"]), data.get("verdict", ""))
 
     # ---- helpers -----------------------------------------------------------------------------------------
 
@@ -337,12 +345,6 @@ class JointDensity:
 
     def _margins(self) -> list[Margin]:
         return [self.mixture.margin(n) for n in range(len(self.schema))]
-
-    def _posterior_without(self, n: int, x: Any) -> FloatArray:
-        """Posterior of the component given every column of ``x`` but the ``n``-th variable."""
-        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
-        X[:, n] = np.nan
-        return self.mixture.posterior(X)
 
     def _regions(self, event: Mapping[str, Any]) -> dict[int, Region]:
         if not isinstance(event, Mapping):
@@ -379,6 +381,14 @@ def _native(variable: Variable, values: FloatArray) -> AnyArray:
             return values
         values = np.where(infinite, np.nan, values)
     return np.asarray(decode(values.reshape(-1, 1), Schema((variable,)))).reshape(values.shape)
+
+
+def _expert(data: Any) -> Expert:
+    """Read an expert of any kind from its plain form."""
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if not isinstance(kind, str) or kind not in EXPERTS:
+        raise FileFormatError(f"an expert must be of a kind among {listed(EXPERTS)}, got {shown(kind)}")
+    return EXPERTS[kind].from_dict(data)
 
 
 def _check_atoms(variable: Variable, dictionary: Dictionary) -> None:

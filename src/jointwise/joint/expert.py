@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.joint.conditionals import Conditionals
 from jointwise.joint.events import Region
@@ -31,6 +31,9 @@ class Expert(ABC):
         Mixing weights of the components, on the simplex.
     """
 
+    KIND: ClassVar[str]
+    """Name of the kind in files."""
+
     weights: FloatArray
 
     @property
@@ -42,6 +45,11 @@ class Expert(ABC):
     def n_components(self) -> int:
         """Number of components F."""
         return len(self.weights)
+
+    @property
+    def has_independent_components(self) -> bool:
+        """Whether the variables are independent given the component, so that `factor` tells all of it."""
+        return False
 
     # ---- density -----------------------------------------------------------------------------------------
 
@@ -57,6 +65,18 @@ class Expert(ABC):
     def cdf(self, X: FloatArray) -> FloatArray:
         """P(X_1 <= x_1, ..., X_N <= x_N), missing cells integrated out; shape (n,)."""
 
+    def without_impossible_cells(self, X: FloatArray) -> FloatArray:
+        """Empty, from left to right, each cell that would make the density of its row zero; shape (n, N)."""
+        X = X.copy()
+        for n in range(self.n_variables):  # first, what no row can hold
+            alone = self.marginal([n]).logpdf(X[:, [n]])
+            X[np.isneginf(alone), n] = np.nan
+        rows = np.flatnonzero(np.isneginf(self.logpdf(X)))  # then cells that contradict those before them
+        for n in range(1, self.n_variables if len(rows) else 0):
+            so_far = self.marginal(range(n + 1)).logpdf(X[rows, : n + 1])
+            X[rows[np.isneginf(so_far)], n] = np.nan
+        return X
+
     @abstractmethod
     def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
         """Density at every combination of points, one array of points per variable; of one or two variables only."""
@@ -66,6 +86,10 @@ class Expert(ABC):
     @abstractmethod
     def factor(self, n: int) -> tuple[Dictionary, FloatArray]:
         """Law of variable ``n`` given each component: atoms, and their weights of shape (atoms, F)."""
+
+    def dictionary(self, n: int) -> Dictionary:
+        """Atoms of variable ``n``."""
+        return self.factor(n)[0]
 
     def margin(self, n: int) -> Margin:
         """Law of variable ``n`` alone: its cdf, quantiles, mode and moments."""
@@ -79,7 +103,17 @@ class Expert(ABC):
 
     @abstractmethod
     def conditionals(self, n: int, X: FloatArray) -> Conditionals:
-        """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
+        """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored.
+
+        In a row whose other cells have density zero it is any law of the variable.
+        """
+
+    def gaps(self, X: FloatArray) -> Iterator[tuple[int, IntArray, Conditionals]]:
+        """Yield each variable with missing cells, the rows that miss it, and its law in those rows."""
+        for n in range(self.n_variables):
+            rows = np.flatnonzero(np.isnan(X[:, n]))
+            if rows.size:
+                yield n, rows, self.conditionals(n, X[rows])
 
     # ---- events ------------------------------------------------------------------------------------------
 
@@ -114,11 +148,31 @@ class Expert(ABC):
 
     @abstractmethod
     def complete(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Encoded rows with the missing cells of each drawn together, given its observed cells; shape (n, N)."""
+        """Encoded rows with the missing cells of each drawn together, given its observed cells; shape (n, N).
+
+        If a row has density zero, its impossible cells are ignored: see `without_impossible_cells`.
+        """
+
+    # ---- sums and plain form -----------------------------------------------------------------------------
+
+    @property
+    def merge_key(self) -> Hashable:
+        """Experts of one class with equal keys can be merged by `mix`; with None, an expert cannot."""
+        return None
+
+    @classmethod
+    def mix(cls, experts: Sequence[Any], weights: FloatArray) -> Expert | None:
+        """Weighted sum of experts of this class with equal `merge_key`, as one; None if that is not worthwhile."""
+        raise NotImplementedError  # a class with keys has its own
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain values and arrays, which a file can hold, with the ``kind`` of expert."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Expert:
+        """Read what `to_dict` returned, with every part checked."""
+        raise NotImplementedError  # a kind that is written to files has its own
 
 
 def in_blocks(function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:

@@ -14,18 +14,16 @@ from scipy.special import xlogy
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.product import ProductMixture
+from jointwise.joint.expert import Expert
 
 # Levels of the atoms' quantiles that bound the quadrature panels; the mass beyond them is 1e-10.
 _TAIL = 10.0 ** np.arange(-10, -0.5, 0.5)
 LEVELS = np.concatenate([[0.0], _TAIL, [0.1, 0.25, 0.5, 0.75, 0.9], 1 - _TAIL[::-1], [1.0]])
 # Most entropy in those tails (1e-10 times some tens of nats), so no smaller error is claimed.
 TAIL_ERROR = 1e-8
-# Most panel ends at jumps and bends of the atoms, and at their quantiles.
-MAX_CORNERS, MAX_LEVELS = 192, 128
 NODES_PER_PANEL = 8
-# Most integers summed one by one; a wider range is summed on about as many, with straight lines in between.
-MAX_LATTICE = 4096
+# Cells of a table of densities that are evaluated at once: 16 MB.
+BLOCK_CELLS = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,19 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class _Limits:
+    """How fine a rule may be: a table of densities has as many cells as two rules have pairs of points."""
+
+    corners: int  # most panel ends at jumps and bends of the atoms
+    levels: int  # most panel ends at quantiles of the atoms
+    lattice: int  # most integers summed one by one; a wider range is summed on about as many, with lines in between
+
+
+# Tables of mixtures of products are products of matrices; those of others cost about ten times as much a cell.
+PRODUCT_LIMITS, OTHER_LIMITS = _Limits(192, 128, 4096), _Limits(40, 40, 768)
+
+
+@dataclass(frozen=True)
 class _Rule:
     """Points and weights that integrate with respect to the base measure of one variable."""
 
@@ -59,7 +70,7 @@ class _Rule:
     exact: bool
 
 
-def entropy(mixture: ProductMixture, rng: np.random.Generator, n_samples: int) -> Estimate:
+def entropy(mixture: Expert, rng: np.random.Generator, n_samples: int) -> Estimate:
     """H = -E[log f(X)], with respect to the base measure."""
     if mixture.n_variables <= 2:
         return _refined(mixture, _entropy_on)
@@ -67,7 +78,7 @@ def entropy(mixture: ProductMixture, rng: np.random.Generator, n_samples: int) -
 
 
 def mutual_information(
-    mixture: ProductMixture, a: Sequence[int], b: Sequence[int], rng: np.random.Generator, n_samples: int
+    mixture: Expert, a: Sequence[int], b: Sequence[int], rng: np.random.Generator, n_samples: int
 ) -> Estimate:
     """I(a; b) = E[log f(X_a, X_b) / (f(X_a) f(X_b))]."""
     both = mixture.marginal([*a, *b])
@@ -83,7 +94,7 @@ def _mean(values: FloatArray) -> Estimate:
     return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), "monte carlo")
 
 
-def _refined(mixture: ProductMixture, functional: Callable[[ProductMixture, list[_Rule]], float]) -> Estimate:
+def _refined(mixture: Expert, functional: Callable[[Expert, list[_Rule]], float]) -> Estimate:
     """Evaluate ``functional`` on fine rules; the error is its distance from the value on coarse rules."""
     variables = range(mixture.n_variables)
     fine = [_rule(mixture, n, NODES_PER_PANEL) for n in variables]
@@ -94,11 +105,11 @@ def _refined(mixture: ProductMixture, functional: Callable[[ProductMixture, list
     return Estimate(value, max(abs(value - functional(mixture, coarse)), TAIL_ERROR), "quadrature")
 
 
-def _entropy_on(mixture: ProductMixture, rules: list[_Rule]) -> float:
+def _entropy_on(mixture: Expert, rules: list[_Rule]) -> float:
     return sum(float(-(w * xlogy(f, f)).sum()) for f, w, _, _ in _density_blocks(mixture, rules))
 
 
-def _information_on(mixture: ProductMixture, rules: list[_Rule]) -> float:
+def _information_on(mixture: Expert, rules: list[_Rule]) -> float:
     total = 0.0
     for f, w, fa, fb in _density_blocks(mixture, rules):
         independent = fa[:, None] * fb
@@ -107,23 +118,24 @@ def _information_on(mixture: ProductMixture, rules: list[_Rule]) -> float:
     return total
 
 
-def _density_blocks(mixture: ProductMixture, rules: list[_Rule]) -> Iterator[tuple[FloatArray, ...]]:
+def _density_blocks(mixture: Expert, rules: list[_Rule]) -> Iterator[tuple[FloatArray, ...]]:
     """Yield blocks of the joint density on the product of two rules, with weights and the two marginals.
 
     A single variable is treated as two, the second with one point.
     """
-    factors = [np.exp(mixture.log_conditionals(n, rule.points)) for n, rule in enumerate(rules)]
-    marginals = [f @ mixture.weights for f in factors]
+    marginals = [mixture.marginal([n]).pdf_table([rule.points]) for n, rule in enumerate(rules)]
     if len(rules) == 1:
-        factors, marginals = [factors[0], np.ones((1, mixture.n_components))], [marginals[0], np.ones(1)]
-        rules = [rules[0], _Rule(np.zeros(1), np.ones(1), exact=True)]
-    for start in range(0, len(rules[0].points), 512):
-        rows = slice(start, start + 512)
-        f = (factors[0][rows] * mixture.weights) @ factors[1].T
+        yield marginals[0][:, None], rules[0].weights[:, None], marginals[0], np.ones(1)
+        return
+    size = max(BLOCK_CELLS // len(rules[1].points), 1)
+    for start in range(0, len(rules[0].points), size):
+        rows = slice(start, start + size)
+        f = mixture.pdf_table([rules[0].points[rows], rules[1].points])
         yield f, rules[0].weights[rows, None] * rules[1].weights, marginals[0][rows], marginals[1]
 
 
-def _rule(mixture: ProductMixture, n: int, nodes: int) -> _Rule:
+def _rule(mixture: Expert, n: int, nodes: int) -> _Rule:
+    limits = PRODUCT_LIMITS if mixture.n_variables == 1 or mixture.has_independent_components else OTHER_LIMITS
     margin = mixture.margin(n).in_use
     dictionary = margin.dictionary
     if dictionary.is_identity:
@@ -131,8 +143,8 @@ def _rule(mixture: ProductMixture, n: int, nodes: int) -> _Rule:
         return _Rule(points, np.ones(points.size), exact=True)
     if not dictionary.is_continuous:
         low, high = margin.quantiles(LEVELS[[1, -2]])
-        return _lattice(dictionary, float(low), float(high), nodes)
-    points, w = _panels(_breaks(dictionary), nodes)
+        return _lattice(dictionary, float(low), float(high), nodes, limits)
+    points, w = _panels(_breaks(dictionary, limits), nodes)
     keep = ~np.isin(points, dictionary.spikes)
     return _Rule(
         np.concatenate([points[keep], dictionary.spikes]),
@@ -141,10 +153,10 @@ def _rule(mixture: ProductMixture, n: int, nodes: int) -> _Rule:
     )
 
 
-def _breaks(dictionary: Dictionary) -> FloatArray:
+def _breaks(dictionary: Dictionary, limits: _Limits) -> FloatArray:
     """Ends of the panels: the corners and the quantiles of the atoms."""
-    levels = dictionary.ppf(LEVELS).ravel()
-    return np.unique(np.concatenate([_thinned(dictionary.corners(), MAX_CORNERS), _thinned(levels, MAX_LEVELS)]))
+    levels = _thinned(dictionary.ppf(LEVELS).ravel(), limits.levels)
+    return np.unique(np.concatenate([_thinned(dictionary.corners(), limits.corners), levels]))
 
 
 def _thinned(values: FloatArray, most: int) -> FloatArray:
@@ -161,13 +173,13 @@ def _panels(breaks: FloatArray, nodes: int) -> tuple[FloatArray, FloatArray]:
     return (breaks[:-1, None] + half * (at + 1)).ravel(), (half * weights).ravel()
 
 
-def _lattice(dictionary: Dictionary, low: float, high: float, nodes: int) -> _Rule:
+def _lattice(dictionary: Dictionary, low: float, high: float, nodes: int, limits: _Limits) -> _Rule:
     """Return a rule for the integers of [low, high]: all of them, or some with the trapezoidal rule in between."""
-    if high - low < MAX_LATTICE:
+    if high - low < limits.lattice:
         points = np.arange(low, high + 1)
         return _Rule(points, np.ones(points.size), exact=False)
-    breaks = _breaks(dictionary)
-    steps = max(nodes, MAX_LATTICE * nodes // NODES_PER_PANEL // len(breaks))
+    breaks = _breaks(dictionary, limits)
+    steps = max(nodes, limits.lattice * nodes // NODES_PER_PANEL // len(breaks))
     points = np.linspace(breaks[:-1], breaks[1:], steps + 1).ravel()
     around = (dictionary.spikes[:, None] + [-1.0, 0.0, 1.0]).ravel()  # a point mass stands out from its neighbours
     points = np.unique(np.round(np.clip(np.concatenate([points, around, [low, high]]), low, high)))

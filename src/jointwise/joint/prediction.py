@@ -1,90 +1,81 @@
 """Filling one column, or every gap, from what is known of a row.
 
-Given the observed cells of a row, the posterior of its component is all that is needed: the conditional of any
-other variable is the same mixture of its 1-D factors with the posterior as weights.
+The law of each variable given the row's other cells is all that is needed: see :class:`Conditionals`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from jointwise._numerics import smallest_true
 from jointwise._typing import FloatArray
-from jointwise.dictionary import Dictionary
-from jointwise.joint.product import BLOCK, ProductMixture, draw_atoms
+from jointwise.joint.conditionals import Conditionals
+from jointwise.joint.expert import Expert, in_blocks
 from jointwise.tables.variables import Kind, Schema
 
 
-def category_probabilities(mixture: ProductMixture, n: int, X: FloatArray, n_categories: int) -> FloatArray:
+def category_probabilities(mixture: Expert, n: int, X: FloatArray, n_categories: int) -> FloatArray:
     """P(category | other cells) of variable ``n`` in each encoded row of ``X``; shape (rows, n_categories).
 
     What a row itself holds there is not looked at.
     """
-    others = X.copy()
-    others[:, n] = np.nan
-    given_component = mixture.dictionaries[n].pdf(np.arange(n_categories, dtype=float)) @ mixture.coefficients[n]
-    out = mixture.posterior(others) @ given_component.T
+    codes = np.arange(n_categories, dtype=float)
+    out = _answers(mixture, n, X, lambda law: law.pdf(codes))
     return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
-def best_value(mixture: ProductMixture, n: int, kind: Kind, posterior: FloatArray) -> FloatArray:
-    """Best guess of variable ``n`` in each row: most probable category, conditional mean, or its nearest integer.
+def best_values(mixture: Expert, n: int, kind: Kind, X: FloatArray) -> FloatArray:
+    """Best guess of variable ``n`` in each encoded row of ``X``, given the row's other cells; shape (rows,).
 
-    Where the mean does not exist (heavy tails) it is the conditional median.
+    It is the most probable category, the conditional mean, or its nearest integer. Where the mean does not exist (heavy
+    tails) it is the conditional median.
     """
-    if kind is Kind.CATEGORICAL:
-        codes = np.unique(mixture.dictionaries[n].mode())
-        given_component = mixture.dictionaries[n].pdf(codes) @ mixture.coefficients[n]
-        return np.asarray(codes[np.argmax(posterior @ given_component.T, axis=1)])
-    # a component without weight has no say, whatever its mean
-    means = np.where(mixture.weights > 0, mixture.component_means(n), 0.0)
-    guess = posterior @ means if np.isfinite(means).all() else conditional_medians(mixture, n, posterior)
-    return np.round(guess) if kind is Kind.INTEGER else np.asarray(guess)
+    return _answers(mixture, n, X, _guess(mixture, n, kind))
 
 
-def conditional_medians(mixture: ProductMixture, n: int, posterior: FloatArray) -> FloatArray:
-    """Median of variable ``n`` given each row; shape (rows,)."""
-    dictionary: Dictionary = mixture.dictionaries[n]
-    middle = dictionary.ppf(np.array([0.5]))[0]
-    out = np.empty(len(posterior))
-    for start in range(0, len(posterior), BLOCK):
-        weights = posterior[start : start + BLOCK] @ mixture.coefficients[n].T
-        out[start : start + BLOCK] = smallest_true(
-            lambda x, w=weights: np.einsum("nl,nl->n", dictionary.cdf(x), w) >= 0.5 * w.sum(axis=1),  # type: ignore[misc]
-            np.full(len(weights), middle.min()),
-            np.full(len(weights), middle.max()),
-        )
-    return out
-
-
-def fill(mixture: ProductMixture, schema: Schema, X: FloatArray) -> FloatArray:
+def fill(mixture: Expert, schema: Schema, X: FloatArray) -> FloatArray:
     """Encoded rows with each missing cell replaced by its best guess, a value that it can have; shape (n, N)."""
-    out = X.copy()
-    incomplete = np.isnan(X).any(axis=1)
-    if not incomplete.any():
-        return out
-    posterior = mixture.posterior(X[incomplete])
-    for n, variable in enumerate(schema):
-        gaps = np.isnan(X[incomplete, n])
-        if gaps.any():
-            rows = np.flatnonzero(incomplete)[gaps]
-            out[rows, n] = variable.settle(best_value(mixture, n, variable.kind, posterior[gaps]))
+    return in_blocks(lambda rows: _filled(mixture, schema, rows), X)
+
+
+def _filled(mixture: Expert, schema: Schema, X: FloatArray) -> FloatArray:
+    out, impossible = X.copy(), np.zeros(len(X), dtype=bool)
+    for n, rows, law in mixture.gaps(X):
+        out[rows, n] = schema.variables[n].settle(_guess(mixture, n, schema.variables[n].kind)(law))
+        impossible[rows] = np.isneginf(law.log_evidence)
+    if impossible.any():
+        known = X[impossible]
+        out[impossible] = _filled(mixture, schema, mixture.without_impossible_cells(known))
+        out[impossible] = np.where(np.isnan(known), out[impossible], known)
     return out
 
 
-def draw(mixture: ProductMixture, X: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Encoded rows with the missing cells of each drawn together, given its observed cells; shape (n, N).
+def _answers(mixture: Expert, n: int, X: FloatArray, answer: Callable[[Conditionals], FloatArray]) -> FloatArray:
+    """Return what ``answer`` says of the law of variable ``n`` in each row; impossible cells are left out."""
 
-    A row's component is drawn once from its posterior, then each gap from that component: gaps of one row depend on
-    each other as the mixture says.
-    """
-    out = X.copy()
-    incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
-    if not incomplete.size:
+    def of(rows: FloatArray) -> FloatArray:
+        law = mixture.conditionals(n, rows)
+        out, impossible = answer(law), np.isneginf(law.log_evidence)
+        if impossible.any():
+            known = rows[impossible]
+            known[:, n] = np.nan
+            out[impossible] = answer(mixture.conditionals(n, mixture.without_impossible_cells(known)))
         return out
-    ladder = np.cumsum(mixture.posterior(X[incomplete]), axis=1)
-    component = np.sum(ladder / ladder[:, -1:] <= rng.random((len(incomplete), 1)), axis=1)
-    for n, (coefficients, dictionary) in enumerate(zip(mixture.coefficients, mixture.dictionaries, strict=True)):
-        gaps = np.isnan(X[incomplete, n])
-        out[incomplete[gaps], n] = dictionary.sample(draw_atoms(coefficients, component[gaps], rng), rng)
-    return out
+
+    return in_blocks(of, X)
+
+
+def _guess(mixture: Expert, n: int, kind: Kind) -> Callable[[Conditionals], FloatArray]:
+    """Return the function that gives the best guess of variable ``n`` in each row from its laws."""
+    if kind is Kind.CATEGORICAL:
+        codes = np.unique(mixture.dictionary(n).mode())
+        return lambda law: np.asarray(codes[np.argmax(law.pdf(codes), axis=1)])
+
+    def number(law: Conditionals) -> FloatArray:
+        guess = law.mean()
+        if not np.isfinite(guess).all():
+            guess = np.where(np.isfinite(guess), guess, law.quantile(0.5))
+        return np.round(guess) if kind is Kind.INTEGER else guess
+
+    return number

@@ -8,28 +8,27 @@ Everything is a finite sum over components and atoms, taken in log space. :class
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logsumexp, softmax
 
-from jointwise._checks import shown
 from jointwise._numerics import log_dot
 from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.families import Category, PointMass
+from jointwise.joint.conditionals import Conditionals
+from jointwise.joint.crosstab import crosstab, partition_masses, region_masses, value_masses
 from jointwise.joint.events import Interval, Point, Region, Values
-from jointwise.joint.expert import Expert
-from jointwise.joint.margin import Margin, weighted
+from jointwise.joint.expert import BLOCK, Expert, in_blocks
 
-# Rows evaluated at once: the atoms' table of one block (rows x atoms) stays within a few megabytes.
-BLOCK = 16_384
+# Most numbers in the coefficients of a merged mixture (128 MB); larger sums stay apart.
+MOST_MERGED = 1 << 24
 # How far a column of coefficients may be from sum one before it is refused rather than rescaled.
 SIMPLEX_TOLERANCE = 1e-6
 ROUNDING = 1e-13
@@ -80,9 +79,9 @@ class ProductMixture(Expert):
         return len(self.dictionaries)
 
     @property
-    def n_components(self) -> int:
-        """Number of components F."""
-        return len(self.weights)
+    def has_independent_components(self) -> bool:
+        """Whether the variables are independent given the component: they are."""
+        return True
 
     # ---- evaluation --------------------------------------------------------------------------------------
 
@@ -102,24 +101,24 @@ class ProductMixture(Expert):
 
     def logpdf(self, X: FloatArray) -> FloatArray:
         """Log-density of encoded rows ``X`` of shape (n, N), missing cells integrated out; shape (n,)."""
-        return _in_blocks(lambda rows: _log_sum_exp(self.component_logpdf(rows)), X)
+        return in_blocks(lambda rows: _log_sum_exp(self.component_logpdf(rows)), X)
 
     def posterior(self, X: FloatArray) -> FloatArray:
         """P(component | observed cells) of each row; shape (n, F).
 
         A row of density zero says nothing about its component, so its cells without any density are left out.
         """
-        return _in_blocks(self._posterior, X)
+        return in_blocks(self._posterior, X)
 
     def _posterior(self, X: FloatArray) -> FloatArray:
         log_joint = self.component_logpdf(X)
         impossible = np.isneginf(log_joint.max(axis=1))
         if impossible.any():
-            log_joint[impossible] = self.component_logpdf(self._without_impossible_cells(X[impossible]))
+            log_joint[impossible] = self.component_logpdf(self.without_impossible_cells(X[impossible]))
         return np.asarray(softmax(log_joint, axis=1))
 
-    def _without_impossible_cells(self, X: FloatArray) -> FloatArray:
-        """Empty, from left to right, each cell that would make the density of its row zero."""
+    def without_impossible_cells(self, X: FloatArray) -> FloatArray:
+        """Empty, from left to right, each cell that would make the density of its row zero; shape (n, N)."""
         X = X.copy()
         total = np.tile(_log(self.weights), (len(X), 1))
         for n in range(self.n_variables):
@@ -131,7 +130,7 @@ class ProductMixture(Expert):
 
     def cdf(self, X: FloatArray) -> FloatArray:
         """P(X_1 <= x_1, ..., X_N <= x_N), missing cells integrated out; shape (n,)."""
-        return _in_blocks(self._cdf, X)
+        return in_blocks(self._cdf, X)
 
     def _cdf(self, X: FloatArray) -> FloatArray:
         total = np.tile(_log(self.weights), (len(X), 1))
@@ -141,6 +140,47 @@ class ProductMixture(Expert):
             below[np.isnan(values)] = 1.0
             total += _log(below)[where]
         return np.minimum(np.exp(_log_sum_exp(total)), 1.0)
+
+    def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
+        """Density at every combination of points, one array of points per variable; of one or two variables only."""
+        with np.errstate(over="ignore"):  # a density may grow beyond the largest number
+            factors = [np.exp(self.log_conditionals(n, each)) for n, each in enumerate(points)]
+        return crosstab(factors, self.weights)
+
+    # ---- one variable ------------------------------------------------------------------------------------
+
+    def factor(self, n: int) -> tuple[Dictionary, FloatArray]:
+        """Law of variable ``n`` given each component: its atoms, and B_n."""
+        return self.dictionaries[n], self.coefficients[n]
+
+    def conditionals(self, n: int, X: FloatArray) -> Conditionals:
+        """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
+        others = X.copy()
+        others[:, n] = np.nan
+        return ProductConditionals(self, n, *self._posterior_and_evidence(others))
+
+    def gaps(self, X: FloatArray) -> Iterator[tuple[int, IntArray, Conditionals]]:
+        """Yield each variable with missing cells, the rows that miss it, and its law in those rows."""
+        incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
+        # the posterior of a row is that of all its gaps
+        posterior, log_evidence = self._posterior_and_evidence(X[incomplete])
+        for n in range(self.n_variables):
+            here = np.isnan(X[incomplete, n])
+            if here.any():
+                yield n, incomplete[here], ProductConditionals(self, n, posterior[here], log_evidence[here])
+
+    def _posterior_and_evidence(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P(component | observed cells) of each row, and their log-density; the prior where that is -inf."""
+        log_joint = in_blocks(self.component_logpdf, X)
+        top = log_joint.max(axis=1)
+        impossible = np.isneginf(top)
+        log_joint[impossible] = _log(self.weights)
+        posterior = np.asarray(softmax(log_joint, axis=1))
+        chosen = log_joint.argmax(axis=1)
+        rows = np.arange(len(X))
+        # log f(x) = log f(x, r) - log P(r | x), for the most probable r
+        log_evidence = np.where(impossible, -np.inf, log_joint[rows, chosen] - np.log(posterior[rows, chosen]))
+        return posterior, log_evidence
 
     # ---- new mixtures ------------------------------------------------------------------------------------
 
@@ -152,7 +192,7 @@ class ProductMixture(Expert):
 
     def log_probability(self, event: Mapping[int, Region]) -> float:
         """Log-probability of a box, given as a region for some of the variables."""
-        log_masses = [_log(self.region_masses(n, region)) for n, region in event.items()]
+        log_masses = [_log(region_masses(*self.factor(n), region)) for n, region in event.items()]
         total = float(_log_sum_exp(np.sum([_log(self.weights), *log_masses], axis=0)[None])[0])
         return min(total, 0.0)
 
@@ -180,13 +220,12 @@ class ProductMixture(Expert):
             tuple(dictionaries[n] for n in keep),
         )
 
-    def region_masses(self, n: int, region: Region) -> FloatArray:
-        """P(X_n in region | component); shape (F,)."""
-        b, d = self.coefficients[n], self.dictionaries[n]
-        if isinstance(region, Interval):
-            return np.asarray(d.closed_mass(region.low, region.high) @ b)
-        values = np.array([region.value]) if isinstance(region, Point) else np.array(region.values)
-        return np.asarray(_value_masses(d, values, region.half).sum(axis=0) @ b)
+    def crosstab(self, regions: Mapping[int, Sequence[Region]]) -> FloatArray:
+        """Probability of each combination of regions, one dimension per variable of ``regions``.
+
+        An interval does not count the points that are regions of their own.
+        """
+        return crosstab([partition_masses(*self.factor(n), each) for n, each in regions.items()], self.weights)
 
     def _restrict(self, n: int, region: Interval | Values) -> tuple[FloatArray, FloatArray, Dictionary]:
         """Log-mass of the region under each component, and the coefficients and atoms truncated to it."""
@@ -196,7 +235,7 @@ class ProductMixture(Expert):
             keep, joint = mass > 0, b * mass[:, None]
         else:
             values = np.array(region.values)
-            joint = _value_masses(d, values, region.half) @ b
+            joint = value_masses(d, values, region.half) @ b
             keep = joint.sum(axis=1) > 0
         if not keep.any():
             return np.full(self.n_components, -np.inf), b, d
@@ -210,14 +249,6 @@ class ProductMixture(Expert):
             return _log(total), joint[keep] / total, restricted
 
     # ---- moments -----------------------------------------------------------------------------------------
-
-    def margin(self, n: int) -> Margin:
-        """Law of variable ``n`` alone: its atoms with weights B_n lam."""
-        return Margin(self.dictionaries[n], np.asarray(self.coefficients[n] @ self.weights))
-
-    def component_means(self, n: int) -> FloatArray:
-        """E[X_n | component], NaN where an atom in use has no mean; shape (F,)."""
-        return weighted(self.coefficients[n], self.dictionaries[n].mean())
 
     def covariance(self) -> FloatArray:
         """Cov[X_j, X_k] = sum_r lam[r] (E[X_j | r] - E[X_j]) (E[X_k | r] - E[X_k]) off the diagonal; shape (N, N)."""
@@ -241,7 +272,23 @@ class ProductMixture(Expert):
             out[:, v] = d.sample(draw_atoms(b, component, rng), rng)
         return out
 
-    # ---- plain form --------------------------------------------------------------------------------------
+    def complete(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Encoded rows with the missing cells of each drawn together, given its observed cells; shape (n, N).
+
+        A row's component is drawn once from its posterior, then each gap from that component: gaps of one row depend
+        on each other as the mixture says.
+        """
+        out = X.copy()
+        incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
+        if not incomplete.size:
+            return out
+        component = draw_positions(self.posterior(X[incomplete]), rng)
+        for n, (coefficients, dictionary) in enumerate(zip(self.coefficients, self.dictionaries, strict=True)):
+            gaps = np.isnan(X[incomplete, n])
+            out[incomplete[gaps], n] = dictionary.sample(draw_atoms(coefficients, component[gaps], rng), rng)
+        return out
+
+    # ---- sums and plain form --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values and arrays, which a file can hold."""
@@ -261,17 +308,77 @@ class ProductMixture(Expert):
         dictionaries = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
         return cls(data["weights"], tuple(data["coefficients"]), dictionaries)
 
+    @property
+    def merge_key(self) -> Hashable:
+        """Any two mixtures of products of the same variables can be merged."""
+        return self.n_variables
+
     @classmethod
-    def mix(cls, mixtures: Sequence[ProductMixture], weights: FloatArray) -> ProductMixture:
+    def mix(cls, experts: Sequence[ProductMixture], weights: FloatArray) -> ProductMixture | None:
         """Weighted sum of mixtures of the same variables, as one mixture: all their components.
 
-        A dictionary that several mixtures share appears once.
+        A dictionary that several mixtures share appears once. The result is None if it would be very large.
         """
-        if len(mixtures) == 1:
-            return mixtures[0]
-        dictionaries, coefficients = stacked([m.dictionaries for m in mixtures], [m.coefficients for m in mixtures])
-        mixing = np.concatenate([w * m.weights for w, m in zip(weights, mixtures, strict=True)])
+        if len(experts) == 1:
+            return experts[0]
+        models = [m.dictionaries for m in experts]
+        n_atoms = sum(d.n_atoms for column in zip(*models, strict=True) for d in {id(d): d for d in column}.values())
+        if n_atoms * sum(m.n_components for m in experts) > MOST_MERGED:
+            return None
+        dictionaries, coefficients = stacked(models, [m.coefficients for m in experts])
+        mixing = np.concatenate([w * m.weights for w, m in zip(weights, experts, strict=True)])
         return cls(mixing, tuple(coefficients), tuple(dictionaries))
+
+
+class ProductConditionals(Conditionals):
+    r"""Law of variable ``n`` in each of some rows: its conditionals, mixed by the posterior of the component.
+
+    .. math:: f(x_n \mid \text{other cells}) = \sum_r P(r \mid \text{other cells}) \sum_l B_n[l, r] \, d_{n,l}(x_n)
+
+    Parameters
+    ----------
+    mixture : ProductMixture
+    n : int
+        Position of the variable.
+    posterior : array of shape (rows, F)
+        P(component | other cells).
+    log_evidence : array of shape (rows,)
+        Log-density of the other cells.
+    """
+
+    def __init__(self, mixture: ProductMixture, n: int, posterior: FloatArray, log_evidence: FloatArray) -> None:
+        self.log_evidence = log_evidence
+        self._mixture, self._n, self._posterior = mixture, n, posterior
+        self._dictionary, self._coefficients = mixture.factor(n)
+
+    def pdf(self, points: FloatArray) -> FloatArray:
+        """Density of each row's law at each of the points; shape (rows, points)."""
+        given_component = self._dictionary.pdf(points) @ self._coefficients
+        return np.asarray(self._posterior @ given_component.T)
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """P(X <= x[i]) in each row i; shape (rows,)."""
+        out = np.empty(len(x))
+        for start in range(0, len(x), BLOCK):
+            rows = slice(start, start + BLOCK)
+            out[rows] = np.einsum("nl,nl->n", self._dictionary.cdf(x[rows]), self._atom_weights[rows])
+        return out
+
+    @cached_property
+    def _atom_weights(self) -> FloatArray:
+        """Weight of each atom in each row; shape (rows, L)."""
+        return np.asarray(self._posterior @ self._coefficients.T)
+
+    def mean(self) -> FloatArray:
+        """Mean in each row, NaN in all if a component in use has none; shape (rows,)."""
+        # a component without weight has no say, whatever its mean
+        means = np.where(self._mixture.weights > 0, self._mixture.component_means(self._n), 0.0)
+        return np.asarray(self._posterior @ (means if np.isfinite(means).all() else np.full_like(means, np.nan)))
+
+    def bracket(self, q: float) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest q-quantile of the atoms; shapes (rows,)."""
+        ends = self._dictionary.ppf(np.array([q]))[0]
+        return np.full(len(self._posterior), ends.min()), np.full(len(self._posterior), ends.max())
 
 
 def stacked(
@@ -301,20 +408,10 @@ def stacked(
     return out_dictionaries, out_coefficients
 
 
-def mixing_weights(weights: ArrayLike, n: int) -> FloatArray:
-    """Checked weights of ``n`` parts of a sum, scaled to sum to one; shape (n,)."""
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"`weights` must be {n} numbers; got {shown(weights)}.") from error
-    if array.shape != (n,) or not np.isfinite(array).all() or (array < 0).any() or not array.any():
-        raise InputError(f"`weights` must be {n} numbers, none negative and not all zero; got {shown(weights)}.")
-    return np.asarray(array / array.max() / (array / array.max()).sum())
-
-
-def _in_blocks(function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:
-    """Values of ``function`` for the rows of ``X``, some thousand rows at a time."""
-    return np.concatenate([function(X[start : start + BLOCK]) for start in range(0, max(len(X), 1), BLOCK)])
+def draw_positions(probabilities: FloatArray, rng: np.random.Generator) -> IntArray:
+    """One column per row, drawn with the probabilities of the row, which need not sum to one exactly; shape (n,)."""
+    ladder = np.cumsum(probabilities, axis=1)
+    return np.asarray(np.sum(ladder / ladder[:, -1:] <= rng.random((len(ladder), 1)), axis=1))
 
 
 def draw_atoms(coefficients: FloatArray, component: IntArray, rng: np.random.Generator) -> IntArray:
@@ -327,11 +424,6 @@ def draw_atoms(coefficients: FloatArray, component: IntArray, rng: np.random.Gen
         ladder = cumulative[:, r] / cumulative[-1, r]  # ends at one exactly, so no draw falls off the end
         atoms[here] = np.searchsorted(ladder, uniform[here], side="right")
     return atoms
-
-
-def _value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> FloatArray:
-    """P(X = value) under each atom; of a rounded variable, P(value - half < X <= value + half); shape (values, L)."""
-    return dictionary.mass(values - half, values + half) if half else dictionary.point_mass(values)
 
 
 def _log(values: FloatArray) -> FloatArray:

@@ -59,8 +59,9 @@ class Ruler:
         """Lay out a variable of a density."""
         n = density.schema.index(name)
         variable, mixture = density.schema.variables[n], density.mixture
-        used = mixture.coefficients[n] @ mixture.weights > 0
-        dictionary, coefficients = mixture.dictionaries[n].take(used), mixture.coefficients[n][used]
+        atoms, shares = mixture.factor(n)
+        used = shares @ mixture.weights > 0
+        dictionary, coefficients = atoms.take(used), shares[used]
         edges, values = _cells(variable, dictionary, coefficients @ mixture.weights)
         spikes = dictionary.spikes if values is None else np.empty(0)
         return cls(variable, dictionary, coefficients, mixture.weights, edges, values, spikes)

@@ -11,7 +11,6 @@ from jointwise._checks import shown
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
-from jointwise.joint.crosstab import crosstab
 from jointwise.plots._figure import DATA_POINTS, axes_or_new, bare, check_density, colour_map, encoded_columns, pyplot
 from jointwise.plots._ruler import Ruler
 from jointwise.plots.marginal import draw_marginal
@@ -136,7 +135,7 @@ def draw_pair(
 def _blocks(density: JointDensity, across: Ruler, up: Ruler) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
     """Edges and densities of the range, and of each strip along it and crossing of strips."""
     regions = {density.schema.index(ruler.variable.name): ruler.regions for ruler in (across, up)}
-    table = crosstab(density.mixture, regions) / across.widths[:, None] / up.widths
+    table = density.mixture.crosstab(regions) / across.widths[:, None] / up.widths
     n_across, n_up = len(across.edges) - 1, len(up.edges) - 1
     # the range is one block, each strip another
     columns = [(across.edges, slice(n_across)), *_strip_slices(across, n_across)]
