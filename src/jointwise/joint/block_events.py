@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import InputError
-from jointwise.joint.block_density import LOG_TAU
+from jointwise.joint.block_density import LOG_TAU, NUMBERS, log_inside
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.events import Interval, Point, Region, Values
 
 # Most numbers in the covariances of the components that an event leaves (256 MB).
 MOST_NUMBERS = 2**25
+# Most columns with spikes in a cdf: the number of its terms doubles with each.
+MOST_SPIKED = 10
 # Variance of a coordinate that a value has settled, so that it says nothing more.
 SETTLED = 1e12
 
@@ -45,7 +48,7 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
         if block.whole[c]:
             values = values[values == np.round(values)]
         ends = np.stack([values - half, values + half], axis=1)
-        held = np.isin(spikes, values) if block.whole[c] or not half else _inside_any(spikes, ends)
+        held = _inside_any(spikes, ends) if half and not block.whole[c] else np.asarray(np.isin(spikes, values))
         ends = _runs(ends)
     return held, np.asarray(warp(ends[ends[:, 0] < ends[:, 1]]))
 
@@ -170,8 +173,8 @@ class Branches:
         n = sum(len(part.parent) for part in parts)
         if n * self.block.n_coordinates**2 > MOST_NUMBERS:
             raise InputError(
-                f"The event splits the mixture into {n:,} components, too many to keep. Use an interval instead of a set, "
-                "or fewer values."
+                f"The event splits the mixture into {n:,} components, too many to keep. Use an interval instead of a "
+                "set, or fewer values."
             )
         return Branches(
             stacked_blocks([part.block for part in parts]),
@@ -208,4 +211,40 @@ def log_cdf(block: GaussianBlock, X: FloatArray) -> FloatArray:
     Missing cells do not count. A column with spikes is at one of those below its value or at none, so there is a window
     for each combination.
     """
-    raise NotImplementedError
+    known = ~np.isnan(X)
+    tops = np.full((len(X), block.n_coordinates), np.inf)
+    below: dict[int, FloatArray] = {}
+    for c, (warp, spikes) in enumerate(zip(block.warps, block.spikes, strict=True)):
+        at = np.flatnonzero(known[:, c])
+        tops[at, c] = warp(np.floor(X[at, c]) + 0.5 if block.whole[c] else X[at, c])
+        if len(spikes) and at.size:
+            ladder = np.concatenate([np.zeros((1, block.n_components)), np.cumsum(block.spike_weights[c], axis=0)])
+            below[c] = np.where(known[:, [c]], ladder[np.searchsorted(spikes, X[:, c], side="right")], 0.0)
+    if len(below) > MOST_SPIKED:
+        raise InputError(
+            f"The cdf of {len(below)} columns with spikes has too many terms; leave cells of some empty, so that at most "
+            f"{MOST_SPIKED} are left."
+        )
+    out = np.full((len(X), block.n_components), -np.inf)
+    for at_spikes in product((False, True), repeat=len(below)):
+        high, weight = tops.copy(), np.ones_like(out)
+        for (c, mass), at_spike in zip(below.items(), at_spikes, strict=True):
+            weight *= mass if at_spike else np.where(known[:, [c]], block.no_spike[c], 1.0)
+            high[:, c] = np.inf if at_spike else high[:, c]
+        rows = np.flatnonzero(weight.any(axis=1))
+        if rows.size:
+            with np.errstate(divide="ignore"):  # log 0 = -inf: no such component
+                part = np.log(weight[rows]) + _log_below(block, high[rows])
+            out[rows] = np.logaddexp(out[rows], part)
+    return out
+
+
+def _log_below(block: GaussianBlock, high: FloatArray) -> FloatArray:
+    """Log-probability that the latent vector is at most ``high`` (n, D) given its window; shape (n, F)."""
+    nothing, z = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    size = max(NUMBERS // block.means.size, 1)
+    parts = [
+        log_inside(block, nothing, z, block.low[None], np.minimum(block.high, high[start : start + size, None]))[0]
+        for start in range(0, len(high), size)
+    ]
+    return np.asarray(np.concatenate(parts) - block.log_inside[0])
