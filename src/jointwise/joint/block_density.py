@@ -18,7 +18,7 @@ LOG_TAU = float(np.log(2 * np.pi))
 MISSING, NUMBER, SPIKE, EITHER = range(4)
 
 
-def log_density(block: GaussianBlock, X: FloatArray) -> FloatArray:
+def log_density(block: GaussianBlock, X: FloatArray, top: FloatArray | None = None) -> FloatArray:
     """Log-density of rows given each component, a missing cell integrated out.
 
     Parameters
@@ -26,6 +26,8 @@ def log_density(block: GaussianBlock, X: FloatArray) -> FloatArray:
     block : GaussianBlock
     X : array of shape (n, d)
         Values of the block's columns, NaN where missing.
+    top : array of shape (n, D), optional
+        Upper ends of the latent coordinates of missing cells: the density is that of the row and of being below them.
 
     Returns
     -------
@@ -40,16 +42,41 @@ def log_density(block: GaussianBlock, X: FloatArray) -> FloatArray:
     [0.0997, 0.5, 1.0]
     """
     out = np.full((len(X), block.n_components), -np.inf)
-    kinds, at = cells(block, X)
-    possible = ~np.isinf(X) & ~(np.array(block.whole) & (np.round(X) != X) & ~np.isnan(X))
-    kept = np.flatnonzero(possible.all(axis=1))
-    patterns, which = np.unique(kinds[kept], axis=0, return_inverse=True)
-    for p, pattern in enumerate(patterns):
-        rows = kept[which.ravel() == p]
-        for choice in choices(pattern):
-            part = _spike_terms(block, choice, at[rows]) + _number_terms(block, choice == NUMBER, X[rows])
-            out[rows] = np.logaddexp(out[rows], part)
+    kept = np.flatnonzero(possible(block, X))
+    for rows, choice, at in ways(block, X[kept]):
+        rows = kept[rows]
+        out[rows] = np.logaddexp(out[rows], log_choice(block, choice, X[rows], at, None if top is None else top[rows]))
     return out
+
+
+def possible(block: GaussianBlock, X: FloatArray) -> BoolArray:
+    """Return which rows hold finite numbers, and whole ones where they must; shape (n,)."""
+    fraction = np.array(block.whole) & (np.round(X) != X) & ~np.isnan(X)
+    fine: BoolArray = ~(np.isinf(X) | fraction).any(axis=1)
+    return fine
+
+
+def ways(block: GaussianBlock, X: FloatArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """Yield rows with the same pattern of cells, what each of their cells says, and the positions of their spikes.
+
+    A row comes several times if cells of it are integers that may be a spike or a number.
+    """
+    kinds, at = cells(block, X)
+    patterns, which = np.unique(kinds, axis=0, return_inverse=True)
+    for p, pattern in enumerate(patterns):
+        rows = np.flatnonzero(which.ravel() == p)
+        unsure = np.flatnonzero(pattern == EITHER)
+        for each in product((SPIKE, NUMBER), repeat=len(unsure)):
+            choice = pattern.copy()
+            choice[unsure] = each
+            yield rows, choice, at[rows]
+
+
+def log_choice(
+    block: GaussianBlock, choice: IntArray, X: FloatArray, at: IntArray, top: FloatArray | None = None
+) -> FloatArray:
+    """Log-density of rows whose cells all say the same kind of thing, given each component; shape (n, F)."""
+    return _spike_terms(block, choice, at) + _number_terms(block, choice == NUMBER, X, top)
 
 
 def cells(block: GaussianBlock, X: FloatArray) -> tuple[IntArray, IntArray]:
@@ -63,15 +90,6 @@ def cells(block: GaussianBlock, X: FloatArray) -> tuple[IntArray, IntArray]:
     return kinds, at
 
 
-def choices(pattern: IntArray) -> Iterator[IntArray]:
-    """Yield the pattern with each of its cells that may be a spike or a number made one of them."""
-    unsure = np.flatnonzero(pattern == EITHER)
-    for each in product((SPIKE, NUMBER), repeat=len(unsure)):
-        chosen = pattern.copy()
-        chosen[unsure] = each
-        yield chosen
-
-
 def _spike_terms(block: GaussianBlock, choice: IntArray, at: IntArray) -> FloatArray:
     """Log-probability of the spikes that the cells are at, or of none; shape (n, F)."""
     out = np.zeros((len(at), block.n_components))
@@ -82,7 +100,7 @@ def _spike_terms(block: GaussianBlock, choice: IntArray, at: IntArray) -> FloatA
     return out
 
 
-def _number_terms(block: GaussianBlock, observed: BoolArray, X: FloatArray) -> FloatArray:
+def _number_terms(block: GaussianBlock, observed: BoolArray, X: FloatArray, top: FloatArray | None) -> FloatArray:
     """Log-density of the observed columns given each component; shape (n, F)."""
     columns = np.flatnonzero(observed)
     z = np.empty((len(X), len(columns)))
@@ -92,11 +110,12 @@ def _number_terms(block: GaussianBlock, observed: BoolArray, X: FloatArray) -> F
         slope[:, 0] += block.warps[c].log_slope(X[:, c])
     means, covariances = block.means[:, columns], block.covariances[:, columns][:, :, columns]
     out = slope + log_gaussian(z, means, covariances)
-    if block.has_window.any():
+    if block.has_window.any() or top is not None:
+        high = block.high[None] if top is None else np.minimum(block.high, top[:, None])
         for k, c in enumerate(columns):
             outside = (z[:, k, None] < block.low[:, c]) | (z[:, k, None] > block.high[:, c])
             out[outside] = -np.inf
-        out += log_inside(block, columns, z, block.low[None], block.high[None])[0] - block.log_inside[0]
+        out += log_inside(block, columns, z, block.low[None], high)[0] - block.log_inside[0]
     return out
 
 

@@ -186,6 +186,10 @@ class Branches:
         """Return the branches with the named columns alone; others are hidden if they have a window."""
         return replace(self, block=self.block.marginal(columns))
 
+    def likely(self, log_rest: FloatArray) -> Branches:
+        """Return the branches whose parents are possible."""
+        return self._kept(log_rest[self.parent] > -np.inf, np.zeros(len(self.parent)))
+
     def log_likelihood(self) -> FloatArray:
         """Log-likelihood of what is given, under each branch's component; shape (G,)."""
         return np.asarray(self.log_weight + self.block.log_inside[0]) if len(self.parent) else self.log_weight

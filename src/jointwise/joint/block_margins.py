@@ -85,27 +85,43 @@ def _windowed(mean: FloatArray, scale: FloatArray, low: float, high: float) -> F
     return atoms.truncate(low, high)
 
 
-def _tilted(block: GaussianBlock, c: int) -> Family:
-    """Return the law of coordinate ``c`` of a block with one component and windows elsewhere, tabulated."""
-    low, high = float(block.low[0, c]), float(block.high[0, c])
+def extent(block: GaussianBlock, c: int) -> tuple[float, float, float]:
+    """Return the ends between which coordinate ``c`` of a block with one component has its mass, and its spread."""
+    centre, scale = _place(block, c)
+    z, log_density = _log_density(block, c, float(block.low[0, c]), float(block.high[0, c]), centre, scale)
+    first, last = np.flatnonzero(log_density > log_density.max() - FALL)[[0, -1]]
+    return float(z[max(first - 1, 0)]), float(z[min(last + 1, len(z) - 1)]), scale
+
+
+def _place(block: GaussianBlock, c: int) -> tuple[float, float]:
+    """Return centre and spread of coordinate ``c`` of one component inside its windows, from fixed draws."""
     draws = sample_window(
         block.means[0], block.covariances[0], block.low[0], block.high[0], N_DRAWS, np.random.default_rng(0)
     )[:, c]
-    centre, scale = float(draws.mean()), max(float(draws.std()), 1e-12 * np.sqrt(block.covariances[0, c, c]))
+    return float(draws.mean()), max(float(draws.std()), 1e-12 * float(np.sqrt(block.covariances[0, c, c])))
+
+
+def _tilted(block: GaussianBlock, c: int) -> Family:
+    """Return the law of coordinate ``c`` of a block with one component and windows elsewhere, tabulated."""
+    low, high = float(block.low[0, c]), float(block.high[0, c])
+    centre, scale = _place(block, c)
     z, log_density = _log_density(block, c, low, high, centre, scale)
     knots = _knots(z, log_density, scale)
     # the density on three points between neighbouring knots integrates to 1e-10 or so by Simpson's rule
     spline = CubicSpline(z, log_density)
     fine = np.interp(np.arange(4 * (len(knots) - 1) + 1) / 4, np.arange(len(knots)), knots)
     density = np.exp(spline(fine) - log_density.max())
-    masses = np.diff(knots) / 12 * (
-        density[:-4:4] + 4 * density[1:-3:4] + 2 * density[2:-2:4] + 4 * density[3:-1:4] + density[4::4]
+    masses = (
+        np.diff(knots)
+        / 12
+        * (density[:-4:4] + 4 * density[1:-3:4] + 2 * density[2:-2:4] + 4 * density[3:-1:4] + density[4::4])
     )
     below = np.concatenate([[0.0], np.cumsum(masses)])
     above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
     total = below[-1]
     keep = (below >= TAIL * total) & (above >= TAIL * total)
-    keep[0], keep[-1] = keep[0] or np.isfinite(low) and knots[0] == low, keep[-1] or knots[-1] == high
+    keep[0] |= knots[0] == low
+    keep[-1] |= knots[-1] == high
     below, above, knots, height = below[keep] / total, above[keep] / total, knots[keep], density[::4][keep] / total
     base = _windowed(np.array([centre]), np.array([scale]), low, high)
     v = np.where(below < 0.5, base.ppf(below)[:, 0], base.isf(above)[:, 0])
