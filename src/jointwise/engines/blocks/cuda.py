@@ -182,9 +182,7 @@ class _Mixture:
         precision = whitening.transpose(-1, -2) @ whitening * mask
         regression = self.covariances @ precision
         completing = torch.diag_embed(seen)[:, None] + unseen[:, None, :, None] * regression
-        residual = (self.covariances - regression @ self.covariances) * (unseen[:, :, None] * unseen[:, None, :])[
-            :, None
-        ]
+        residual = (self.covariances - regression @ self.covariances) * both_unseen
         self._firsts += (completing @ firsts[..., None]).sum(dim=0)[..., 0]
         self._seconds += (completing @ seconds @ completing.transpose(-1, -2)).sum(dim=0)
         self._seconds += (totals[..., None, None] * residual).sum(dim=0)
