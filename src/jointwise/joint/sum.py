@@ -107,9 +107,7 @@ class WeightedSum(Expert):
             raise InputError("A sum needs one or more experts of the same variables.")
         shares = mixing_weights(self.shares, len(experts))
         if not (shares > 0).all():
-            raise InputError(
-                f"The shares of a sum must be positive, got {shown(self.shares)}; `mixed` drops the others."
-            )
+            raise InputError(f"The shares of a sum must be positive, got {shown(self.shares)}; see `mixed`.")
         weights = np.concatenate([w * expert.weights for w, expert in zip(shares, experts, strict=True)])
         for array in (shares, weights):
             array.flags.writeable = False
