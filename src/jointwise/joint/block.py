@@ -94,7 +94,8 @@ class BlockMixture(Expert):
             raise InputError(f"block must be a GaussianBlock with {len(weights)} components, one for each weight.")
         if len(coefficients) != len(dictionaries):
             raise InputError(
-                f"A mixture needs one coefficient matrix per dictionary, got {len(coefficients)} and {len(dictionaries)}."
+                f"A mixture needs one coefficient matrix per dictionary, got {len(coefficients)} and "
+                f"{len(dictionaries)}."
             )
         n_variables = self.block.n_columns + len(dictionaries)
         whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in columns)

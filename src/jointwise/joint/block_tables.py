@@ -109,7 +109,7 @@ def _by_boxes(block: GaussianBlock, columns: Sequence[int], windows: Sequence[Fl
         raise InputError(f"A table of {n:,} cells is too large; ask for fewer columns or regions.")
     at = np.stack(np.unravel_index(np.arange(n), shape))
     out = np.empty((n, block.n_components))
-    nothing, z = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    nothing, z = np.empty(0, dtype=np.int64), np.empty((1, 0))
     size = max(NUMBERS // block.means.size, 1)
     for start in range(0, n, size):
         here = slice(start, start + size)
@@ -189,7 +189,7 @@ def _by_quadrature(block: GaussianBlock, columns: Sequence[int], windows: Sequen
 
 
 def _rule(block: GaussianBlock, c: int, windows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return nodes of coordinate ``c`` of one component, and the weights of each window's integral; (windows, nodes)."""
+    """Return nodes of coordinate ``c`` of one component, and their weights in each window; shape (windows, nodes)."""
     low, high, scale = extent(block, c)
     edges = np.unique(np.clip(windows, low, high))
     edges = np.union1d(edges, np.linspace(low, high, int(np.ceil(2 * (high - low) / scale)) + 1))
