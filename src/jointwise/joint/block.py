@@ -160,7 +160,7 @@ class BlockMixture(Expert):
             below = d.cdf(values) @ b
             below[np.isnan(values)] = 1.0
             total += _log(below)[where]
-        return np.minimum(np.exp(logsumexp(total, axis=1)), 1.0)
+        return np.asarray(np.minimum(np.exp(logsumexp(total, axis=1)), 1.0))
 
     def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
         """Density at every combination of points, one array of points per variable; of one or two variables only."""

@@ -101,7 +101,7 @@ class BlockConditionals(Conditionals):
                         y = (z[p] - self._mean[at]) / scale[at]
                         height = np.exp(-0.5 * y**2 - self._log_window[at]) / scale[at] / np.sqrt(2 * np.pi)
                         out[at, p] += (self._weights[at] * height) @ numbers[p]
-        return out
+        return np.asarray(out)
 
     def cdf(self, x: FloatArray) -> FloatArray:
         """P(X <= x[i]) in each row i; shape (n,)."""
@@ -110,7 +110,7 @@ class BlockConditionals(Conditionals):
         below = _below(block, c, x)
         log_mass = self._by_rows(self._log_mass, tops) - self._log_window
         inside = below[:, self._owner] + block.no_spike[c][self._owner] * np.exp(log_mass)
-        return np.minimum(np.einsum("nt,nt->n", self._weights, inside), 1.0)
+        return np.asarray(np.minimum(np.einsum("nt,nt->n", self._weights, inside), 1.0))
 
     def mean(self) -> FloatArray:
         """Mean in each row; shape (n,)."""
@@ -205,13 +205,16 @@ class WindowedConditionals(Conditionals):
         top[:, c] = block.warps[c](np.floor(x) + 0.5 if block.whole[c] else x)
         inside = np.exp(self._log_rest + log_density(block, self._X, top) - self._total[:, None])
         at_spikes = _below(block, c, x) * np.exp(self._logs - self._total[:, None])
-        return np.minimum((at_spikes + block.no_spike[c] * inside).sum(axis=1), 1.0)
+        return np.asarray(np.minimum((at_spikes + block.no_spike[c] * inside).sum(axis=1), 1.0))
 
     def mean(self) -> FloatArray:
         """Mean in each row; shape (n,)."""
         block, c = self._block, self._c
         posterior = np.exp(self._logs - self._total[:, None])
-        smooth = block.changed(whole=(False,) * block.n_columns, covariances=block.latent_covariances)
+        # integers of the column itself are roundings of these numbers
+        covariances = block.covariances.copy()
+        covariances[:, c, c] -= block.rounding[:, c]
+        smooth = block.changed(whole=(*block.whole[:c], False, *block.whole[c + 1 :]), covariances=covariances)
         total = np.empty_like(posterior)
         for r in range(block.n_components):
             total[:, r] = _tilted_mean(smooth.take([r]), c, self._X)
@@ -275,9 +278,9 @@ def _tilted_mean(block: GaussianBlock, c: int, X: FloatArray) -> FloatArray:
         start, end = np.maximum(low, mean - REACH * scale), np.minimum(high, mean + REACH * scale)
         z = start[:, None] + 0.5 * (end - start)[:, None] * (1 + _LEGENDRE)
         x = warp.inverse(z)
-        rows = np.repeat(X, x.shape[1], axis=0)
-        rows[:, c] = x.ravel()
-        logs = log_density(bare, rows)[:, 0].reshape(x.shape) - warp.log_slope(x)
+        filled = np.repeat(X, x.shape[1], axis=0)
+        filled[:, c] = x.ravel()
+        logs = log_density(bare, filled)[:, 0].reshape(x.shape) - warp.log_slope(x)
         share = softmax(np.where(np.isneginf(logs), -1e300, logs), axis=1) * _LEGENDRE_WEIGHTS
         share /= share.sum(axis=1, keepdims=True)
         mean = (share * z).sum(axis=1)

@@ -152,7 +152,7 @@ def regression(block: GaussianBlock, given: IntArray, rest: IntArray) -> tuple[F
     cross = block.covariances[:, given][:, :, rest]
     gain = np.linalg.solve(block.covariances[:, given][:, :, given], cross)
     left = own - np.einsum("fkr,fks->frs", gain, cross)
-    return gain, 0.5 * (left + left.transpose(0, 2, 1))
+    return np.asarray(gain), np.asarray(0.5 * (left + left.transpose(0, 2, 1)))
 
 
 def given_means(block: GaussianBlock, given: IntArray, z: FloatArray, rest: IntArray, gain: FloatArray) -> FloatArray:

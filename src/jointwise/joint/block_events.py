@@ -55,8 +55,7 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
 
 
 def _inside_any(points: FloatArray, ends: FloatArray) -> BoolArray:
-    held: BoolArray = ((points[:, None] > ends[:, 0]) & (points[:, None] <= ends[:, 1])).any(axis=1)
-    return held
+    return np.asarray(((points[:, None] > ends[:, 0]) & (points[:, None] <= ends[:, 1])).any(axis=1))
 
 
 def _runs(ends: FloatArray) -> FloatArray:

@@ -135,10 +135,11 @@ def _by_corners(block: GaussianBlock, columns: Sequence[int], windows: Sequence[
     for r in range(block.n_components):
         scale = np.sqrt(covariances[r, [i, j], [i, j]])
         rho = float(np.clip(covariances[r, i, j] / scale[0] / scale[1], -1.0, 1.0))
-        x, y = (
-            (np.clip(own, block.low[r, c], block.high[r, c]) - block.means[r, c]) / s
-            for own, c, s in zip(edges, columns, scale, strict=True)
-        )
+        with np.errstate(over="ignore"):  # as good as infinite
+            x, y = (
+                (np.clip(own, block.low[r, c], block.high[r, c]) - block.means[r, c]) / s
+                for own, c, s in zip(edges, columns, scale, strict=True)
+            )
         masses = np.maximum(np.diff(np.diff(_quadrants(x, y, rho), axis=0), axis=1), 0.0)
         out[:, :, r] = held[0] @ masses @ held[1].T
     return np.asarray(np.minimum(out / np.exp(block.log_inside[0]), 1.0))
@@ -219,7 +220,7 @@ def density_table(block: GaussianBlock, points: Sequence[FloatArray], weights: F
     for r in np.flatnonzero(weights > 0):
         left, right = (n[:, r] * s for n, s in zip(number, slopes, strict=True))
         _add_pair(out, z, block.means[r], block.covariances[r], left * weights[r], right)
-    return out
+    return np.asarray(out)
 
 
 def at_points(block: GaussianBlock, c: int, points: FloatArray) -> tuple[FloatArray, FloatArray]:
