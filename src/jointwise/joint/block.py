@@ -94,7 +94,8 @@ class BlockMixture(Expert):
             raise InputError(f"block must be a GaussianBlock with {len(weights)} components, one for each weight.")
         if len(coefficients) != len(dictionaries):
             raise InputError(
-                f"A mixture needs one coefficient matrix per dictionary, got {len(coefficients)} and {len(dictionaries)}."
+                f"A mixture needs one coefficient matrix per dictionary, got {len(coefficients)} and "
+                f"{len(dictionaries)}."
             )
         n_variables = self.block.n_columns + len(dictionaries)
         whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in columns)
@@ -159,7 +160,7 @@ class BlockMixture(Expert):
             below = d.cdf(values) @ b
             below[np.isnan(values)] = 1.0
             total += _log(below)[where]
-        return np.minimum(np.exp(logsumexp(total, axis=1)), 1.0)
+        return np.asarray(np.minimum(np.exp(logsumexp(total, axis=1)), 1.0))
 
     def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
         """Density at every combination of points, one array of points per variable; of one or two variables only."""

@@ -43,9 +43,10 @@ def log_density(block: GaussianBlock, X: FloatArray, top: FloatArray | None = No
     """
     out = np.full((len(X), block.n_components), -np.inf)
     kept = np.flatnonzero(possible(block, X))
-    for rows, choice, at in ways(block, X[kept]):
-        rows = kept[rows]
-        out[rows] = np.logaddexp(out[rows], log_choice(block, choice, X[rows], at, None if top is None else top[rows]))
+    for own, choice, at in ways(block, X[kept]):
+        rows = kept[own]
+        part = log_choice(block, choice, X[rows], at, None if top is None else top[rows])
+        out[rows] = np.logaddexp(out[rows], part)
     return out
 
 
@@ -76,7 +77,15 @@ def log_choice(
     block: GaussianBlock, choice: IntArray, X: FloatArray, at: IntArray, top: FloatArray | None = None
 ) -> FloatArray:
     """Log-density of rows whose cells all say the same kind of thing, given each component; shape (n, F)."""
-    return _spike_terms(block, choice, at) + _number_terms(block, choice == NUMBER, X, top)
+    out, z = _unbounded(block, choice, X, at)
+    columns = np.flatnonzero(choice == NUMBER)
+    if block.has_window.any() or top is not None:
+        high = block.high[None] if top is None else np.minimum(block.high, top[:, None])
+        for k, c in enumerate(columns):
+            out[(z[:, k, None] < block.low[:, c]) | (z[:, k, None] > block.high[:, c])] = -np.inf
+        inside = log_inside(block, columns, z, block.low[None], high, out > -np.inf)[0]
+        out += inside - block.log_inside[0]
+    return out
 
 
 def cells(block: GaussianBlock, X: FloatArray) -> tuple[IntArray, IntArray]:
@@ -100,23 +109,16 @@ def _spike_terms(block: GaussianBlock, choice: IntArray, at: IntArray) -> FloatA
     return out
 
 
-def _number_terms(block: GaussianBlock, observed: BoolArray, X: FloatArray, top: FloatArray | None) -> FloatArray:
-    """Log-density of the observed columns given each component; shape (n, F)."""
-    columns = np.flatnonzero(observed)
+def _unbounded(block: GaussianBlock, choice: IntArray, X: FloatArray, at: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Log-density of rows given each component without windows, (n, F), and the latent numbers of the rows."""
+    columns = np.flatnonzero(choice == NUMBER)
+    out = _spike_terms(block, choice, at)
     z = np.empty((len(X), len(columns)))
-    slope = np.zeros((len(X), 1))
     for k, c in enumerate(columns):
         z[:, k] = block.warps[c](X[:, c])
-        slope[:, 0] += block.warps[c].log_slope(X[:, c])
-    means, covariances = block.means[:, columns], block.covariances[:, columns][:, :, columns]
-    out = slope + log_gaussian(z, means, covariances)
-    if block.has_window.any() or top is not None:
-        high = block.high[None] if top is None else np.minimum(block.high, top[:, None])
-        for k, c in enumerate(columns):
-            outside = (z[:, k, None] < block.low[:, c]) | (z[:, k, None] > block.high[:, c])
-            out[outside] = -np.inf
-        out += log_inside(block, columns, z, block.low[None], high)[0] - block.log_inside[0]
-    return out
+        out += block.warps[c].log_slope(X[:, c])[:, None]
+    out += log_gaussian(z, block.means[:, columns], block.covariances[:, columns][:, :, columns])
+    return out, z
 
 
 def log_gaussian(z: FloatArray, means: FloatArray, covariances: FloatArray) -> FloatArray:
@@ -143,24 +145,29 @@ def log_gaussian(z: FloatArray, means: FloatArray, covariances: FloatArray) -> F
 
 
 def regression(block: GaussianBlock, given: IntArray, rest: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Coefficients of some coordinates on given ones, (F, given, rest), and their latent covariance, (F, rest, rest)."""
+    """Coefficients of some coordinates on given ones, (F, given, rest); their latent covariances, (F, rest, rest)."""
     own = block.latent_covariances[:, rest][:, :, rest]
     if not len(given):
         return np.zeros((block.n_components, 0, len(rest))), own
     cross = block.covariances[:, given][:, :, rest]
     gain = np.linalg.solve(block.covariances[:, given][:, :, given], cross)
     left = own - np.einsum("fkr,fks->frs", gain, cross)
-    return gain, 0.5 * (left + left.transpose(0, 2, 1))
+    return np.asarray(gain), np.asarray(0.5 * (left + left.transpose(0, 2, 1)))
 
 
 def given_means(block: GaussianBlock, given: IntArray, z: FloatArray, rest: IntArray, gain: FloatArray) -> FloatArray:
     """Means of some coordinates in each component, given others in each row; shape (n, F, rest)."""
     offset = z[:, None, :] - block.means[:, given]
-    return block.means[:, rest] + np.einsum("nfk,fkr->nfr", offset, gain)
+    return np.asarray(block.means[:, rest] + np.einsum("nfk,fkr->nfr", offset, gain))
 
 
 def log_inside(
-    block: GaussianBlock, given: IntArray, z: FloatArray, low: FloatArray, high: FloatArray
+    block: GaussianBlock,
+    given: IntArray,
+    z: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    needed: BoolArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-probability that the other coordinates lie in their windows, given some coordinates; its relative error.
 
@@ -174,13 +181,15 @@ def log_inside(
         Their values.
     low, high : array of shape (n, F, D), or with ones instead of n and F
         Windows of all coordinates; those of given ones are ignored.
+    needed : array of shape (n, F), optional
+        Entries to find; others are zero.
 
     Returns
     -------
     two arrays of shape (n, F)
     """
     n = max(len(z), len(low), len(high))
-    windowed = ((low > -np.inf) | (high < np.inf)).any(axis=(0, 1))
+    windowed = np.asarray((low > -np.inf).any(axis=(0, 1)) | (high < np.inf).any(axis=(0, 1)))
     windowed[given] = False
     rest = np.flatnonzero(windowed)
     shape = (n, block.n_components)
@@ -193,9 +202,9 @@ def log_inside(
     size = max(NUMBERS // (block.n_components * len(rest) ** 2), 1)
     for start in range(0, n, size):
         at = slice(start, start + size)
-        means = given_means(block, given, z[at], rest, gain).reshape(-1, len(rest))
-        every = np.broadcast_to(covariances, (len(z[at]), *covariances.shape)).reshape(-1, len(rest), len(rest))
-        ends = (end[at].reshape(-1, len(rest)) for end in (low, high))
-        found = log_window(means, every, *ends)
-        log_p[at], error[at] = (part.reshape(-1, block.n_components) for part in found)
+        row, r = np.nonzero(np.ones(log_p[at].shape, dtype=bool) if needed is None else needed[at])
+        if row.size:
+            means = given_means(block, given, z[at], rest, gain)[row, r]
+            found = log_window(means, covariances[r], low[at][row, r], high[at][row, r])
+            log_p[at][row, r], error[at][row, r] = found
     return log_p, error

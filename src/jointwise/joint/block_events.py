@@ -17,7 +17,7 @@ from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import InputError
 from jointwise.joint.block_density import LOG_TAU, NUMBERS, log_inside
 from jointwise.joint.block_gaussian import GaussianBlock
-from jointwise.joint.events import Interval, Point, Region, Values
+from jointwise.joint.events import Interval, Point, Region
 
 # Most numbers in the covariances of the components that an event leaves (256 MB).
 MOST_NUMBERS = 2**25
@@ -30,6 +30,7 @@ SETTLED = 1e12
 def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, FloatArray]:
     """Return which spikes of column ``c`` a region holds, (S_c,), and the windows of its numbers, (m, 2).
 
+    >>> from jointwise.joint.events import Values
     >>> from jointwise.warps import Warp
     >>> block = GaussianBlock((Warp.line(0.0, 1.0),), [[0.0]], [[[4.0]]], ([0.0],), ([[0.5]],), (True,))
     >>> spikes, windows = pieces(block, 0, Values((-1.0, 0.0, 2.5, 4.0)))
@@ -39,7 +40,7 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
     spikes, warp = block.spikes[c], block.warps[c]
     if isinstance(region, Interval):
         ends = np.array([[region.low, region.high]])
-        held = (spikes >= region.low) & (spikes <= region.high)
+        held: BoolArray = np.asarray((spikes >= region.low) & (spikes <= region.high))
         if block.whole[c]:
             ends = np.array([[np.ceil(region.low) - 0.5, np.floor(region.high) + 0.5]])
     else:
@@ -54,8 +55,7 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
 
 
 def _inside_any(points: FloatArray, ends: FloatArray) -> BoolArray:
-    held: BoolArray = ((points[:, None] > ends[:, 0]) & (points[:, None] <= ends[:, 1])).any(axis=1)
-    return held
+    return np.asarray(((points[:, None] > ends[:, 0]) & (points[:, None] <= ends[:, 1])).any(axis=1))
 
 
 def _runs(ends: FloatArray) -> FloatArray:
@@ -226,8 +226,8 @@ def log_cdf(block: GaussianBlock, X: FloatArray) -> FloatArray:
             below[c] = np.where(known[:, [c]], ladder[np.searchsorted(spikes, X[:, c], side="right")], 0.0)
     if len(below) > MOST_SPIKED:
         raise InputError(
-            f"The cdf of {len(below)} columns with spikes has too many terms; leave cells of some empty, so that at most "
-            f"{MOST_SPIKED} are left."
+            f"The cdf of {len(below)} columns with spikes has too many terms; leave cells empty, so that at most "
+            f"{MOST_SPIKED} such columns are left."
         )
     out = np.full((len(X), block.n_components), -np.inf)
     for at_spikes in product((False, True), repeat=len(below)):
@@ -245,7 +245,7 @@ def log_cdf(block: GaussianBlock, X: FloatArray) -> FloatArray:
 
 def _log_below(block: GaussianBlock, high: FloatArray) -> FloatArray:
     """Log-probability that the latent vector is at most ``high`` (n, D) given its window; shape (n, F)."""
-    nothing, z = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    nothing, z = np.empty(0, dtype=np.int64), np.empty((1, 0))
     size = max(NUMBERS // block.means.size, 1)
     parts = [
         log_inside(block, nothing, z, block.low[None], np.minimum(block.high, high[start : start + size, None]))[0]

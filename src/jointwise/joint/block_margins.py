@@ -124,7 +124,7 @@ def _tilted(block: GaussianBlock, c: int) -> Family:
     keep[-1] |= knots[-1] == high
     below, above, knots, height = below[keep] / total, above[keep] / total, knots[keep], density[::4][keep] / total
     base = _windowed(np.array([centre]), np.array([scale]), low, high)
-    v = np.where(below < 0.5, base.ppf(below)[:, 0], base.isf(above)[:, 0])
+    v = np.where(below < 0.5, base.ppf(np.minimum(below, 1.0))[:, 0], base.isf(np.minimum(above, 1.0))[:, 0])
     slopes = height / base.pdf(v)[:, 0]
     rising = np.concatenate([[True], (np.diff(v) > 0) & (np.diff(knots) > 0)]) & (slopes > 0) & np.isfinite(slopes)
     return Warped.through(Warp(knots[rising], v[rising], slopes[rising]), base)

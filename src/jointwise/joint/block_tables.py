@@ -109,7 +109,7 @@ def _by_boxes(block: GaussianBlock, columns: Sequence[int], windows: Sequence[Fl
         raise InputError(f"A table of {n:,} cells is too large; ask for fewer columns or regions.")
     at = np.stack(np.unravel_index(np.arange(n), shape))
     out = np.empty((n, block.n_components))
-    nothing, z = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    nothing, z = np.empty(0, dtype=np.int64), np.empty((1, 0))
     size = max(NUMBERS // block.means.size, 1)
     for start in range(0, n, size):
         here = slice(start, start + size)
@@ -135,10 +135,11 @@ def _by_corners(block: GaussianBlock, columns: Sequence[int], windows: Sequence[
     for r in range(block.n_components):
         scale = np.sqrt(covariances[r, [i, j], [i, j]])
         rho = float(np.clip(covariances[r, i, j] / scale[0] / scale[1], -1.0, 1.0))
-        x, y = (
-            (np.clip(own, block.low[r, c], block.high[r, c]) - block.means[r, c]) / s
-            for own, c, s in zip(edges, columns, scale, strict=True)
-        )
+        with np.errstate(over="ignore"):  # as good as infinite
+            x, y = (
+                (np.clip(own, block.low[r, c], block.high[r, c]) - block.means[r, c]) / s
+                for own, c, s in zip(edges, columns, scale, strict=True)
+            )
         masses = np.maximum(np.diff(np.diff(_quadrants(x, y, rho), axis=0), axis=1), 0.0)
         out[:, :, r] = held[0] @ masses @ held[1].T
     return np.asarray(np.minimum(out / np.exp(block.log_inside[0]), 1.0))
@@ -189,7 +190,7 @@ def _by_quadrature(block: GaussianBlock, columns: Sequence[int], windows: Sequen
 
 
 def _rule(block: GaussianBlock, c: int, windows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return nodes of coordinate ``c`` of one component, and the weights of each window's integral; (windows, nodes)."""
+    """Return nodes of coordinate ``c`` of one component, and their weights in each window; shape (windows, nodes)."""
     low, high, scale = extent(block, c)
     edges = np.unique(np.clip(windows, low, high))
     edges = np.union1d(edges, np.linspace(low, high, int(np.ceil(2 * (high - low) / scale)) + 1))
@@ -219,7 +220,7 @@ def density_table(block: GaussianBlock, points: Sequence[FloatArray], weights: F
     for r in np.flatnonzero(weights > 0):
         left, right = (n[:, r] * s for n, s in zip(number, slopes, strict=True))
         _add_pair(out, z, block.means[r], block.covariances[r], left * weights[r], right)
-    return out
+    return np.asarray(out)
 
 
 def at_points(block: GaussianBlock, c: int, points: FloatArray) -> tuple[FloatArray, FloatArray]:
