@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray
-from jointwise.engines.base import bin_starts
-from jointwise.engines.blocks.base import LEAST_LOG, LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
+from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
 from jointwise.engines.cuda import TABLE_BYTES, Blocks, check_cuda
 
 # Rows of a tile; and bytes of all arrays of a batch of tiles.
@@ -55,8 +54,6 @@ class CudaBlockEngine(BlockEngine):
         self._device = device
         self._blocks = Blocks(codes, weights, device)
         self._values = [self._sent(w) for w in layout.values]
-        # tables of product columns, each with one more bin for "missing", and then those of spikes, "missing" too
-        self._starts = bin_starts([bins + 1 for bins in layout.table_bins] + [n + 2 for n in layout.n_spikes])
 
     def _sent(self, array: Any) -> Any:
         import torch
@@ -66,20 +63,14 @@ class CudaBlockEngine(BlockEngine):
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see `BlockEngine`."""
         components.check(self._layout)
-        F = len(components.log_weights)
-        stacked = np.zeros((self._starts[-1], F))
-        tables = components.tables + components.spikes
-        for start, table in zip(self._starts, tables, strict=False):
-            stacked[start : start + len(table)] = np.maximum(table, LEAST_LOG)
+        stacked = self._layout.stacked(components)
         sent = (components.log_weights, components.means, components.covariances, stacked)
         mixture = _Mixture(*map(self._sent, sent))
         for block, weights in self._blocks:
             if block.shape[1]:
                 self._add_block(mixture, block, weights)
         totals, firsts, seconds, counts, likelihood = (each.cpu().numpy() for each in mixture.sums())
-        found = [counts[start : start + len(table)] for start, table in zip(self._starts, tables, strict=False)]
-        n_tables = len(components.tables)
-        return BlockSums(totals, firsts, seconds, tuple(found[:n_tables]), tuple(found[n_tables:]), float(likelihood))
+        return BlockSums(totals, firsts, seconds, *self._layout.unstacked(counts), float(likelihood))
 
     def _add_block(self, mixture: _Mixture, block: Any, weights: Any) -> None:
         """Add a block of codes (N, n), batch by batch."""
@@ -110,7 +101,7 @@ class CudaBlockEngine(BlockEngine):
         import torch
 
         layout, places = self._layout, []
-        starts = self._starts.tolist()
+        starts = layout.table_starts.tolist()
         for n, start in zip(layout.others, starts, strict=False):
             places.append(_codes(block[n][rows]) + start)
         values = torch.zeros((*rows.shape, layout.d), dtype=torch.float64, device=self._device)
