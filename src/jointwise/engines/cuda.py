@@ -66,7 +66,7 @@ class CudaEngine(PosteriorEngine):
         starts, self._present = padded_bins(n_bins)
         self._n_padded = int(starts[-1])
         self._starts = torch.as_tensor(starts[:-1], dtype=torch.int32, device="cuda")
-        self._blocks = _Blocks(codes, weights)
+        self._blocks = Blocks(codes, weights)
 
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
@@ -84,7 +84,8 @@ class CudaEngine(PosteriorEngine):
         totals = torch.zeros(width, dtype=torch.float64, device="cuda")
         log_likelihood = torch.zeros((), dtype=torch.float64, device="cuda")
         for block, weights in self._blocks:
-            some = _launch(block, self._starts, log_tables, log_weights, weights)
+            single = None if weights is None else weights.float()
+            some = _launch(block, self._starts, log_tables, log_weights, single)
             counts += some[0]
             totals += some[1]
             log_likelihood += some[2]
@@ -95,34 +96,36 @@ class CudaEngine(PosteriorEngine):
         )
 
 
-class _Blocks:
+class Blocks:
     """Blocks of codes on the card with the weights of their rows; each iteration gives all of them.
 
     They stay on the card if they fit. If not, every pass sends them there one by one, perhaps from a memory-mapped
     file, so neither machine nor card ever holds more than a few.
     """
 
-    def __init__(self, codes: CodeArray | list[Any], weights: FloatArray | None) -> None:
+    def __init__(self, codes: CodeArray | list[Any], weights: FloatArray | None, device: str = "cuda") -> None:
         import torch
 
         self._codes = codes
         self._weights = weights
-        if not isinstance(codes, list) and codes.nbytes < RESIDENT_SHARE * torch.cuda.mem_get_info()[0]:
-            self._codes = list(_sent(codes))
+        self._device = device
+        free = torch.cuda.mem_get_info()[0] if device == "cuda" else np.inf
+        if not isinstance(codes, list) and codes.nbytes < RESIDENT_SHARE * free:
+            self._codes = list(_sent(codes, device))
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         import torch
 
         start = 0
-        for block in self._codes if isinstance(self._codes, list) else _sent(self._codes):
+        for block in self._codes if isinstance(self._codes, list) else _sent(self._codes, self._device):
             rows = slice(start, start + block.shape[1])
             start = rows.stop
-            own = None if self._weights is None else torch.as_tensor(self._weights[rows], dtype=torch.float32)
-            yield block, None if own is None else own.cuda()
+            own = None if self._weights is None else torch.tensor(self._weights[rows], dtype=torch.float64)
+            yield block, None if own is None else own.to(self._device)
 
 
-def _sent(codes: CodeArray) -> Iterator[Any]:
-    """Yield blocks of coded rows as they are sent to the card, each of shape (N, rows)."""
+def _sent(codes: CodeArray, device: str) -> Iterator[Any]:
+    """Yield blocks of coded rows as they are sent to the device, each of shape (N, rows)."""
     import torch
 
     for start in range(0, max(len(codes), 1), STREAM_ROWS):
@@ -130,7 +133,7 @@ def _sent(codes: CodeArray) -> Iterator[Any]:
         if not part.flags.writeable:  # PyTorch warns of memory that it must not write
             part = part.copy()
         # PyTorch lacks arithmetic on uint16; int16 carries the same bits
-        sent = torch.from_numpy(part.view(np.int16) if part.dtype == np.uint16 else part).cuda()
+        sent = torch.from_numpy(part.view(np.int16) if part.dtype == np.uint16 else part).to(device)
         yield sent.t().contiguous()  # a column's codes side by side, for neighbouring threads
 
 
@@ -182,7 +185,7 @@ def pair_counts(codes: CodeArray | list[Any], n_bins: Sequence[int], weights: Fl
     plan = torch.as_tensor(layout, dtype=torch.int64, device="cuda")
     dtype = torch.int64 if weights is None else torch.float64
     flat = torch.zeros(int(places[-1]), dtype=dtype, device="cuda")
-    for block, own in _Blocks(codes, weights):
+    for block, own in Blocks(codes, weights):
         _count_pairs(block, plan, own, flat)
     tables = flat.cpu().numpy()
     starts = bin_starts(n_bins)

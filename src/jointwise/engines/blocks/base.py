@@ -144,7 +144,7 @@ class BlockComponents:
         return factors
 
     def check(self, layout: BlockLayout) -> None:
-        """Raise unless all shapes are those of a layout and the covariances are positive definite."""
+        """Raise unless the arrays fit a layout, hold finite numbers, and the covariances are positive definite."""
         F, d = len(self.log_weights), layout.d
         expected = {
             "means": [(F, d)],
@@ -162,6 +162,14 @@ class BlockComponents:
             shapes = [array.shape for array in arrays]
             if shapes != expected[name]:
                 raise InputError(f"`{name}` must have shapes {expected[name]}; got {shapes}.")
+        for name in ("means", "covariances"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise InputError(f"`{name}` must be finite.")
+        for name, arrays in {"log_weights": (self.log_weights,), "tables": self.tables, "spikes": self.spikes}.items():
+            if not all((array < np.inf).all() for array in arrays):
+                raise InputError(f"`{name}` must not be NaN or inf.")
+        if not (self.log_weights > -np.inf).any():
+            raise InputError("`log_weights` must have a component with a weight above zero.")
         if d:
             _ = self.factors
 

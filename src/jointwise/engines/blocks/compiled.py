@@ -10,7 +10,6 @@ is the same, bit for bit, on every repeat and for every number of threads.
 
 from __future__ import annotations
 
-
 import numba
 import numpy as np
 
@@ -51,6 +50,7 @@ class CompiledBlockEngine(BlockEngine):
         self._codes = _read_only(codes)
         # without weights, a single one stands for all rows
         self._weights = _read_only(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64))
+        self._window = WINDOW
         self._order = _read_only(_sorted(codes, layout))
         self._columns = np.array(layout.columns, dtype=np.int64)
         self._n_intervals = np.array([len(w) for w in layout.values], dtype=np.int64)
@@ -76,7 +76,7 @@ class CompiledBlockEngine(BlockEngine):
         work = len(self._codes) * F * (d + 1) ** 2
         run = _one_by_one if self._n_threads == 1 or n_parts == 1 or work < ONE_THREAD else _side_by_side
         run(
-            self._codes, self._order, self._weights, self._columns, self._n_intervals, self._n_bins, self._others,
+            self._codes, self._order, self._window, self._weights, self._columns, self._n_intervals, self._n_bins, self._others,
             self._values, self._value_starts, self._table_starts, components.log_weights,
             np.ascontiguousarray(components.means.T), np.ascontiguousarray(components.covariances.transpose(1, 2, 0)),
             tables, totals, firsts, seconds, counts, likelihoods,
@@ -110,15 +110,14 @@ def _read_only(array: AnyArray) -> AnyArray:
 
 
 def _sorted(codes: CodeArray, layout: BlockLayout) -> AnyArray:
-    """Return the rows of each window, counted from its start, sorted by pattern, shape (n,); empty if all are complete.
-
-    A pattern is written as bits, one for each block cell that is missing or at a spike.
-    """
+    """Return the rows of each window, counted from its start, sorted by pattern; empty if all rows are complete."""
     orders = [_sorted_window(codes[start : start + WINDOW], layout) for start in range(0, len(codes), WINDOW)]
     if all(order is None for order in orders):
         return np.empty(0, dtype=np.uint32)
     lengths = [min(WINDOW, len(codes) - start) for start in range(0, len(codes), WINDOW)]
-    whole = [np.arange(n, dtype=np.uint32) if order is None else order for n, order in zip(lengths, orders, strict=True)]
+    whole = [
+        np.arange(n, dtype=np.uint32) if order is None else order for n, order in zip(lengths, orders, strict=True)
+    ]
     return np.concatenate(whole)
 
 
@@ -136,7 +135,7 @@ def _sorted_window(codes: CodeArray, layout: BlockLayout) -> AnyArray | None:
 
 @numba.njit(parallel=True, cache=True)
 def _side_by_side(
-    codes: AnyArray, order: AnyArray, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
+    codes: AnyArray, order: AnyArray, window: int, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
     others: AnyArray, values: AnyArray, value_starts: AnyArray, table_starts: AnyArray, log_weights: AnyArray,
     means: AnyArray, covariances: AnyArray, tables: AnyArray, totals: AnyArray, firsts: AnyArray, seconds: AnyArray,
     counts: AnyArray, likelihoods: AnyArray,
@@ -145,7 +144,7 @@ def _side_by_side(
     n, n_parts = len(codes), len(totals)
     for part in numba.prange(n_parts):
         likelihoods[part] = _part(
-            codes, order, weights, columns, n_intervals, n_bins, others, values, value_starts, table_starts,
+            codes, order, window, weights, columns, n_intervals, n_bins, others, values, value_starts, table_starts,
             log_weights, means, covariances, tables, part * n // n_parts, (part + 1) * n // n_parts,
             totals[part], firsts[part], seconds[part], counts[part],
         )  # fmt: skip
@@ -153,7 +152,7 @@ def _side_by_side(
 
 @numba.njit(cache=True, nogil=True)
 def _one_by_one(
-    codes: AnyArray, order: AnyArray, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
+    codes: AnyArray, order: AnyArray, window: int, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
     others: AnyArray, values: AnyArray, value_starts: AnyArray, table_starts: AnyArray, log_weights: AnyArray,
     means: AnyArray, covariances: AnyArray, tables: AnyArray, totals: AnyArray, firsts: AnyArray, seconds: AnyArray,
     counts: AnyArray, likelihoods: AnyArray,
@@ -162,7 +161,7 @@ def _one_by_one(
     n, n_parts = len(codes), len(totals)
     for part in range(n_parts):
         likelihoods[part] = _part(
-            codes, order, weights, columns, n_intervals, n_bins, others, values, value_starts, table_starts,
+            codes, order, window, weights, columns, n_intervals, n_bins, others, values, value_starts, table_starts,
             log_weights, means, covariances, tables, part * n // n_parts, (part + 1) * n // n_parts,
             totals[part], firsts[part], seconds[part], counts[part],
         )  # fmt: skip
@@ -170,7 +169,7 @@ def _one_by_one(
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _part(
-    codes: AnyArray, order: AnyArray, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
+    codes: AnyArray, order: AnyArray, window: int, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
     others: AnyArray, values: AnyArray, value_starts: AnyArray, table_starts: AnyArray, log_weights: AnyArray,
     means: AnyArray, covariances: AnyArray, tables: AnyArray, begin: int, end: int,
     totals: AnyArray, firsts: AnyArray, seconds: AnyArray, counts: AnyArray,
@@ -193,7 +192,7 @@ def _part(
     i = begin
     while i < end:
         # the pattern of the run that begins at row i
-        row = _row(order, i)
+        row = _row(order, window, i)
         n_seen = n_unseen = 0
         for j in range(d):
             if codes[row, columns[j]] < n_intervals[j]:
@@ -218,7 +217,7 @@ def _part(
             # a batch: rows of the same pattern
             n_rows = 0
             while n_rows < BATCH and i < end:
-                row = _row(order, i)
+                row = _row(order, window, i)
                 if not _has_pattern(codes, row, columns, n_intervals, o, m):
                     running = False
                     break
@@ -290,9 +289,9 @@ def _part(
 
 
 @numba.njit(cache=True, nogil=True)
-def _row(order: AnyArray, i: int) -> int:
+def _row(order: AnyArray, window: int, i: int) -> int:
     """Return the row at a position of the sorted rows."""
-    return i - i % WINDOW + order[i] if len(order) else i
+    return i - i % window + order[i] if len(order) else i
 
 
 @numba.njit(cache=True, nogil=True)
@@ -300,7 +299,7 @@ def _has_pattern(codes: AnyArray, row: int, columns: AnyArray, n_intervals: AnyA
     for j in o:
         if codes[row, columns[j]] >= n_intervals[j]:
             return False
-    for j in m:
+    for j in m:  # noqa: SIM110  # numba knows no generators
         if codes[row, columns[j]] < n_intervals[j]:
             return False
     return True
