@@ -16,6 +16,7 @@ from benchmarks import (
     gpu,
     large,
     paper,
+    passes,
     recovery,
     relatives,
     sources,
@@ -27,8 +28,8 @@ from benchmarks import (
 from benchmarks.report import publish
 
 MODULES = (
-    accuracy, answers, speed, steps, startup, gaps, gpu, paper, relatives, recovery, cpd3, stages, counts, blocks,
-    large, sources, decisions,
+    accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
+    blocks, large, sources, decisions,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
@@ -40,10 +41,12 @@ def main() -> None:
     parser.add_argument("--table", choices=answers.TABLES, default="adult", help="table of `answers`")
     parser.add_argument("--seed", type=int, default=0, help="seed of the split and questions of `answers`")
     parser.add_argument("--seeds", type=int, nargs="+", default=decisions.SEEDS, help="seeds of `decisions`")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where `passes` runs")
     given = parser.parse_args()
     chosen = BENCHMARKS | {
         "answers": partial(answers.run, given.table, given.seed),
         "decisions": partial(decisions.run, given.seeds),
+        "passes": partial(passes.run, given.device),
     }
     for name in given.names:
         publish(name, chosen[name]())

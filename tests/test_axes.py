@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, code_dtype, encode_rows, half_integers, midpoints, snap
+from jointwise.axes import (
+    Axis,
+    BinnedAxis,
+    DiscreteAxis,
+    code_dtype,
+    encode_rows,
+    half_integers,
+    midpoints,
+    regrouping,
+    snap,
+)
 from jointwise.exceptions import FileFormatError, InputError
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -33,6 +43,7 @@ AXES = [
     BinnedAxis([-1.0, 0.0, 2.0]),
     BinnedAxis([-1.0, 0.0, 2.0], spikes=[0.0, 1.5]),
     BinnedAxis([], spikes=[3.0]),
+    BinnedAxis([-1.0, 0.0, 2.0], [0.0, 1.5], [-4.0, 0.0, 2.0, 2.5]),
     DiscreteAxis([0.0, 1.0, 2.0]),
     DiscreteAxis([-4.0, 7.5]),
 ]
@@ -180,3 +191,49 @@ def test_snap_drops_edges_outside_and_merges():
     values = np.array([0.0, 1.0, 4.0])
     assert snap(np.array([-1.0, 0.2, 0.9, 1.0, 3.9, 4.0, 9.0]), values, values).tolist() == [0.5, 2.5]
     assert snap(np.array([2.0]), np.array([5.0]), np.array([5.0])).tolist() == []
+
+
+def test_an_axis_without_centres_is_written_as_before():
+    assert BinnedAxis([1.0], [0.0]).to_dict() == {"type": "binned", "edges": [1.0], "spikes": [0.0]}
+
+
+@pytest.mark.parametrize(
+    "centres", [[0.5], [0.5, 1.0], [1.5, 2.0], [0.5, np.nan], [[0.5, 2.0]], [0.5, np.inf], [2.0, 0.5]]
+)
+def test_centres_lie_inside_their_intervals(centres):
+    with pytest.raises(InputError, match="centres"):
+        BinnedAxis([1.0], centres=centres)
+
+
+def test_representatives_are_in_their_own_bins():
+    for axis in (BinnedAxis([1.0, 3.0], [2.0], [1.0, 2.5, 9.0]), DiscreteAxis([3.0, 4.0])):
+        assert axis.index(axis.representatives).tolist() == list(range(axis.n_bins))
+    with pytest.raises(InputError, match="no centres"):
+        BinnedAxis([1.0]).representatives  # noqa: B018
+
+
+@given(
+    edges=st.sets(st.integers(-5, 5)),
+    kept=st.sets(st.integers(-5, 5)),
+    spikes=st.sets(st.sampled_from([-3.0, -0.5, 2.0, 2.5])),
+    kept_spikes=st.sets(st.sampled_from([-3.0, -0.5, 2.0, 2.5])),
+    values=st.lists(st.sampled_from([*np.arange(-6, 6.5, 0.5), np.nan, np.inf, -np.inf])),
+)
+@settings(deadline=None)
+def test_regrouped_codes_are_those_of_the_coarse_axis(edges, kept, spikes, kept_spikes, values):
+    fine = BinnedAxis(sorted(edges | kept), sorted(spikes | kept_spikes))
+    coarse = BinnedAxis(sorted(kept), sorted(kept_spikes))
+    assert np.array_equal(regrouping(fine, coarse)[fine.index(values)], coarse.index(values))
+
+
+def test_regrouped_categories_and_what_cannot_be_merged():
+    assert regrouping(DiscreteAxis([0.0, 1.0, 2.0]), DiscreteAxis([0.0, 2.0])).tolist() == [0, 2, 1, 2]
+    for fine, coarse in [
+        (BinnedAxis([0.0]), BinnedAxis([0.5])),
+        (BinnedAxis([0.0]), BinnedAxis([0.0], spikes=[1.0])),
+        (DiscreteAxis([0.0]), DiscreteAxis([0.0, 1.0])),
+        (DiscreteAxis([0.0]), BinnedAxis([])),
+        (BinnedAxis([]), DiscreteAxis([0.0])),
+    ]:
+        with pytest.raises(InputError, match="only be merged"):
+            regrouping(fine, coarse)

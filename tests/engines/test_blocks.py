@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
+from tests.engines.block_cases import assert_close, make_codes, make_components, make_layout
 
 from jointwise.engines.blocks import (
     BlockComponents,
@@ -21,6 +22,7 @@ from jointwise.engines.blocks import (
     base,
     block_engine,
     compiled,
+    cuda,
 )
 from jointwise.engines.blocks.compiled import CompiledBlockEngine
 from jointwise.engines.blocks.cuda import CudaBlockEngine
@@ -34,35 +36,6 @@ def on_torch(codes, layout, weights=None):
 torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch")
 ENGINES = [ReferenceBlockEngine, CompiledBlockEngine, pytest.param(on_torch, marks=torch)]
 FAST = [CompiledBlockEngine, pytest.param(on_torch, marks=torch)]
-
-
-def make_layout(rng, d, n_others, spikes=0, n_intervals=40):
-    """Return a layout whose columns are in no order, with one column that belongs to nothing."""
-    places = rng.permutation(d + n_others + 1)
-    columns, others = places[:d], places[d : d + n_others]
-    n_bins = np.full(len(places), 7)
-    n_bins[columns] = n_intervals + np.arange(d) % (spikes + 1)
-    n_bins[others] = rng.integers(2, 6, n_others)
-    return BlockLayout(n_bins, columns, [np.sort(rng.normal(size=n_intervals)) for _ in range(d)], others)
-
-
-def make_codes(rng, layout, n, missing):
-    """Return codes, many at spikes, some missing."""
-    codes = np.stack([rng.integers(0, bins, n) for bins in layout.n_bins], axis=1)
-    for column, spikes in zip(layout.columns, layout.n_spikes, strict=True):
-        at = (rng.random(n) < 0.3) & (spikes > 0)
-        codes[at, column] = layout.n_bins[column] - rng.integers(1, max(spikes, 1) + 1, at.sum())
-    codes = np.where(rng.random(codes.shape) < missing, layout.n_bins, codes)
-    return codes.astype(np.uint8 if max(layout.n_bins) < 256 else np.uint16)
-
-
-def make_components(rng, layout, F):
-    d = layout.d
-    root = rng.normal(size=(F, d, d))
-    tables = [np.log(rng.dirichlet(np.ones(bins), F).T) for bins in layout.table_bins]
-    spikes = [np.log(rng.dirichlet(np.ones(1 + n), F).T) for n in layout.n_spikes]
-    covariances = root @ np.swapaxes(root, 1, 2) + 0.3 * np.eye(d)
-    return BlockComponents(np.log(rng.dirichlet(np.ones(F))), rng.normal(size=(F, d)), covariances, tables, spikes)
 
 
 def by_loops(codes, layout, c, weights):
@@ -97,14 +70,6 @@ def by_loops(codes, layout, c, weights):
     return BlockSums(totals, firsts, seconds, tuple(counts), tuple(spikes), likelihood)
 
 
-def assert_close(found, expected, tolerance=1e-9):
-    for name in ("totals", "firsts", "seconds", "log_likelihood"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=tolerance, atol=tolerance)
-    for name in ("counts", "spikes"):
-        for a, b in zip(getattr(found, name), getattr(expected, name), strict=True):
-            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 @given(
     seed=st.integers(0, 10**6),
@@ -134,6 +99,7 @@ def test_large_tables_agree_with_the_plain_engine(monkeypatch, engine, d, F, spi
     """Many batches, parts, windows and patterns, also where runs end inside them."""
     monkeypatch.setattr(compiled, "LEAST_PART", 700)
     monkeypatch.setattr(compiled, "WINDOW", 4000)
+    monkeypatch.setattr(cuda, "BATCH_BYTES", 1 << 22)
     rng = np.random.default_rng(d)
     layout = make_layout(rng, d, 2, spikes, n_intervals)
     codes, components = make_codes(rng, layout, 9001, missing), make_components(rng, layout, F)

@@ -6,10 +6,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from tests.engines.block_cases import assert_close, make_codes, make_components, make_layout
 
 from jointwise import JUPAD
 from jointwise.datasets import laplacians
 from jointwise.engines import ReferenceEngine, cuda, pair_counts, posterior_engine
+from jointwise.engines.blocks import block_engine
+from jointwise.engines.blocks import cuda as block_cuda
 from jointwise.engines.cuda import check_cuda
 from jointwise.exceptions import DeviceError, MissingDependencyError
 
@@ -86,6 +89,36 @@ def test_codes_that_do_not_fit_are_sent_block_by_block(monkeypatch):
 
 
 @card
+@pytest.mark.parametrize(
+    ("d", "F", "spikes", "missing", "n_intervals"),
+    [(1, 1, 0, 0.0, 40), (3, 5, 2, 0.1, 40), (7, 10, 0, 0.0, 60_000), (13, 3, 1, 0.2, 300), (0, 2, 0, 0.1, 40)],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_a_block_agree_with_the_plain_engine(d, F, spikes, missing, n_intervals, weighted):
+    """All in float64: only the order of additions differs."""
+    rng = np.random.default_rng(d)
+    layout = make_layout(rng, d, 2, spikes, n_intervals)
+    codes, components = make_codes(rng, layout, 20_011, missing), make_components(rng, layout, F)
+    weights = rng.gamma(1.0, size=len(codes)) if weighted else None
+    found, plain = (block_engine(codes, layout, weights, device).sums(components) for device in ("cuda", "cpu"))
+    assert_close(found, plain, 1e-8)
+
+
+@card
+def test_blocks_of_rows_that_do_not_fit_are_sent_one_by_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    layout = make_layout(rng, 4, 2, spikes=1)
+    codes, components = make_codes(rng, layout, 10_007, 0.1), make_components(rng, layout, 3)
+    weights = rng.gamma(1.0, size=len(codes))
+    monkeypatch.setattr(cuda, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(cuda, "STREAM_ROWS", 3000)
+    monkeypatch.setattr(block_cuda, "BATCH_BYTES", 1 << 20)
+    engine = block_engine(codes, layout, weights, "cuda")
+    for _ in range(2):
+        assert_close(engine.sums(components), block_engine(codes, layout, weights).sums(components), 1e-8)
+
+
+@card
 @pytest.mark.parametrize("settings", [{}, {"method": "pairs", "n_components": 3}])
 def test_a_whole_fit_on_the_card_is_that_of_the_cpu(settings):
     """Float32 sums change the steps a little; the density must be as good on fresh rows."""
@@ -98,6 +131,6 @@ def test_a_whole_fit_on_the_card_is_that_of_the_cpu(settings):
 @pytest.mark.skipif(has_card(), reason="there is a card")
 def test_without_a_card_it_says_what_is_missing():
     missing = find_spec("torch") is None or find_spec("triton") is None
-    expected = (MissingDependencyError, r"jointwise\[gpu\]") if missing else (DeviceError, "no NVIDIA card")
+    expected = (MissingDependencyError, r"jointwise\[gpu\]") if missing else (DeviceError, "needs an NVIDIA card")
     with pytest.raises(expected[0], match=expected[1]):
         JUPAD(device="cuda").fit(np.zeros((5, 2)))

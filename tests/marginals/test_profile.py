@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwise.axes import BinnedAxis, DiscreteAxis
+from jointwise import axes as axes_module
+from jointwise.axes import BinnedAxis, DiscreteAxis, regrouping
 from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.marginals import Profile
+from jointwise.marginals import profile as profile_module
 from jointwise.marginals.sketch import ValueSketch
 from jointwise.tables.variables import Kind
 
@@ -341,3 +343,74 @@ def test_partition_beyond_the_limit_of_the_sketch(monkeypatch):
     (axis,) = total.axes(total.schema(), 8)
     assert (axis,) == whole.axes(whole.schema(), 8)
     assert np.bincount(axis.index(values)).min() > 0
+
+
+def fine_and_coarse(values, n_bins=8, **settings):
+    profile = Profile.of({"x": values})
+    schema = profile.schema(**settings)
+    return profile.axes(schema, n_bins, fine=["x"])[0], profile.axes(schema, n_bins)[0]
+
+
+@given(
+    values=st.lists(
+        st.one_of(st.integers(-30, 30).map(float), st.floats(-1e300, 1e300), st.just(0.0), st.none()),
+        min_size=1, max_size=80,
+    ),
+    n_bins=st.integers(1, 12),
+    zeros=st.sampled_from([0, 40]),
+    kind=st.sampled_from([None, "continuous"]),
+)  # fmt: skip
+@settings(deadline=None)
+def test_a_fine_axis_keeps_every_value_and_every_coarse_edge(values, n_bins, zeros, kind):
+    values = np.array([np.nan if value is None else value for value in values] + [0.0] * zeros)
+    if np.isnan(values).all():
+        return
+    fine, coarse = fine_and_coarse(values, n_bins, kinds={"x": kind} if kind else None)
+    assert np.array_equal(regrouping(fine, coarse)[fine.index(values)], coarse.index(values))
+    known = values[~np.isnan(values)]
+    assert np.array_equal(fine.representatives[fine.index(known)], known)
+    assert fine.spikes.tolist() == coarse.spikes.tolist()
+
+
+def test_bins_of_a_fine_axis_beyond_the_limits(monkeypatch):
+    """Groups of the sketch, and fewer bins than groups: centres stay within the group of each value."""
+    monkeypatch.setattr(ValueSketch, "LIMIT", 512)
+    monkeypatch.setattr(profile_module, "MAX_BINS", 300)
+    values = np.append(np.random.default_rng(0).normal(size=5000), [0.25] * 500)
+    fine, coarse = fine_and_coarse(values, 40)
+    assert fine.spikes.tolist() == [0.25]
+    assert fine.n_bins == 300
+    codes = fine.index(values)
+    assert np.array_equal(regrouping(fine, coarse)[codes], coarse.index(values))
+    for code in range(fine.n_intervals):
+        own = values[codes == code]
+        assert len(own) == 0 or own.min() <= fine.centres[code] <= own.max()
+    assert np.max(np.abs(fine.representatives[codes] - values)) < 0.3
+    assert axes_module.MAX_BINS == 65_535
+
+
+def test_a_fine_axis_at_the_largest_size():
+    """One more group than codes, with a spike: the closest groups are merged."""
+    values = np.concatenate([np.arange(65_535) + 0.5, [-1.5] * 5000])
+    fine, coarse = fine_and_coarse(values, 64)
+    assert (fine.n_bins, fine.spikes.tolist()) == (65_535, [-1.5])
+    assert np.array_equal(regrouping(fine, coarse)[fine.index(values)], coarse.index(values))
+    assert np.mean(fine.representatives[fine.index(values)] == values) > 0.9999
+
+
+def test_fine_axes_of_named_columns_only():
+    table = random_table(200)
+    profile = Profile.of(table)
+    schema = profile.schema()
+    coarse, some = profile.axes(schema, 8), profile.axes(schema, 8, fine=["wide", "day"])
+    assert [a == b for a, b in zip(coarse, some, strict=True)] == [name not in {"wide", "day"} for name in schema.names]
+    with pytest.raises(InputError, match="'text' is categorical"):
+        profile.axes(schema, 8, fine=["text"])
+    with pytest.raises(UnknownNameError, match="in `fine`"):
+        profile.axes(schema, 8, fine=["nothing"])
+
+
+def test_a_fine_axis_of_spikes_alone():
+    fine, coarse = fine_and_coarse(np.repeat([0.5, 1.5], 50))
+    assert fine.centres.tolist() == [0.0]
+    assert (fine.edges.tolist(), fine.spikes.tolist()) == (coarse.edges.tolist(), [0.5, 1.5])

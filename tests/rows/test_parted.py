@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from jointwise import engines
 from jointwise.axes import BinnedAxis
+from jointwise.engines.blocks import BlockComponents, BlockLayout
 from jointwise.engines.compiled import CompiledEngine
 from jointwise.exceptions import InputError
 from jointwise.rows import parted as parted_module
@@ -143,6 +144,72 @@ def test_parts_side_by_side_in_threads_give_the_same_bits():
     for each in found[1:]:
         assert np.array_equal(each.counts, found[0].counts)
         assert each.log_likelihood == found[0].log_likelihood
+
+
+@given(
+    n=st.integers(1, 40),
+    places=st.lists(st.integers(0, 40), max_size=6),
+    seed=st.integers(0, 99),
+    weighted=st.booleans(),
+)
+@settings(deadline=None, max_examples=40)
+def test_any_cut_gives_the_same_block_sums_and_coarser_codes(n, places, seed, weighted):
+    whole = coded(n, [5, 4, 3], seed, weighted=weighted)
+    rows = parted(whole, [min(place, n) for place in places])
+    layout, components = block_of(whole)
+    a, b = (each.block_engine(layout).sums(components) for each in (rows, whole))
+    np.testing.assert_allclose(a.totals, b.totals, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(a.seconds, b.seconds, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(a.counts[0], b.counts[0], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(a.log_likelihood, b.log_likelihood, rtol=1e-10, atol=1e-10)
+    axes = (BinnedAxis([1.0]), BinnedAxis([0.0, 2.0]), whole.axes[2])
+    fewer, expected = rows.regrouped(axes), whole.regrouped(axes)
+    assert (len(fewer), fewer.n_rows, fewer.axes) == (n, whole.n_rows, axes)
+    assert fewer.pairs() == expected.pairs()
+    chosen = np.arange(0, n, 2)
+    assert np.array_equal(fewer.take(chosen).codes, expected.take(chosen).codes)
+    assert fewer.take(chosen).codes.dtype == expected.codes.dtype
+
+
+def test_large_parts_of_a_block_side_by_side_give_the_same_bits():
+    whole = coded(60_000, [200, 180, 4])
+    layout, components = block_of(whole)
+    read_only = whole.codes.view()
+    read_only.flags.writeable = False
+    ready = threading.Barrier(4)
+
+    def one_pass(part):
+        ready.wait(30)
+        return parted_module._block_sums(part, layout, components)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(one_pass, [Part(whole.codes), Part(read_only)] * 2))
+    for each in found:
+        assert np.array_equal(each.seconds, found[0].seconds)
+        assert each.log_likelihood == found[0].log_likelihood
+    # in one thread or in all
+    assert whole.block_engine(layout).sums(components).log_likelihood == found[0].log_likelihood
+
+
+def test_a_layout_of_other_rows_is_refused():
+    layout, _ = block_of(coded(9, [5, 4, 3]))
+    with pytest.raises(InputError, match="other axes"):
+        parted(coded(9, [5, 4, 2]), []).block_engine(layout)
+
+
+def block_of(rows, n_components=3, seed=2):
+    """Return a layout of the first columns as a block, the second with a spike, and components."""
+    rng = np.random.default_rng(seed)
+    layout = BlockLayout(
+        rows.n_bins, [0, 1], [np.linspace(-1, 1, rows.n_bins[0]), np.linspace(-1, 1, rows.n_bins[1] - 1)], [2]
+    )
+    return layout, BlockComponents(
+        np.log(rng.dirichlet(np.ones(n_components))),
+        rng.normal(size=(n_components, 2)),
+        np.stack([np.eye(2) + 0.3] * n_components),
+        [np.log(rng.dirichlet(np.ones(bins), n_components).T) for bins in layout.table_bins],
+        [np.log(rng.dirichlet(np.ones(1 + n), n_components).T) for n in layout.n_spikes],
+    )
 
 
 def test_rows_elsewhere_have_no_card():

@@ -17,7 +17,7 @@ from jointwise.tables import read_table
 from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
 if TYPE_CHECKING:
-    from jointwise._typing import AnyArray, FloatArray
+    from jointwise._typing import FloatArray
 
 _TAIL = 0.005  # share of rows beyond the evenly spaced edges, on each side
 
@@ -231,22 +231,23 @@ def _fine_axis(variable: Variable, column: ColumnProfile, coarse: Axis) -> Binne
     """Return the axis with a bin for each group of a column's sketch and all edges of its coarse axis."""
     if not isinstance(coarse, BinnedAxis):
         raise InputError(f"`fine` takes columns of numbers only; {shown(variable.name)} is categorical.")
-    low, high, counts = column.sketch.without(coarse.spikes.tolist())
+    low, high, _ = column.sketch.without(coarse.spikes.tolist())
     edges = midpoints(low, high)
     if variable.kind is Kind.INTEGER:
         edges = half_integers(edges)
-    edges = _fewer(np.union1d(edges, coarse.edges), coarse.edges, low, counts, MAX_BINS - len(coarse.spikes) - 1)
+    edges = _fewer(np.union1d(edges, coarse.edges), coarse.edges, low, high, MAX_BINS - len(coarse.spikes) - 1)
     axis = BinnedAxis(edges, coarse.spikes)
     return replace(axis, centres=_centres(axis, low, high))
 
 
-def _fewer(edges: FloatArray, kept: FloatArray, low: FloatArray, counts: AnyArray, most: int) -> FloatArray:
-    """Return at most this many of the edges, without those between the fewest rows; some must be kept."""
+def _fewer(edges: FloatArray, kept: FloatArray, low: FloatArray, high: FloatArray, most: int) -> FloatArray:
+    """Return at most this many of the edges, without those between the closest groups; some must be kept."""
     if len(edges) <= most:
         return edges
-    rows = np.bincount(np.searchsorted(edges, low), counts, minlength=len(edges) + 1)
-    around = np.where(np.isin(edges, kept), np.inf, rows[:-1] + rows[1:])
-    return np.delete(edges, np.argsort(around, kind="stable")[: len(edges) - most])
+    above = np.clip(np.searchsorted(high, edges, side="right"), 1, len(high) - 1)
+    width = high[above] / 2 - low[above - 1] / 2  # of both groups together; the difference itself could overflow
+    width[np.isin(edges, kept)] = np.inf
+    return np.delete(edges, np.argsort(width, kind="stable")[: len(edges) - most])
 
 
 def _centres(axis: BinnedAxis, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -258,7 +259,8 @@ def _centres(axis: BinnedAxis, low: FloatArray, high: FloatArray) -> FloatArray:
     empty = np.bincount(place, minlength=axis.n_intervals) == 0
     first[empty], last[empty] = axis.lower[empty], axis.upper[empty]
     first, last = np.where(np.isinf(first), last, first), np.where(np.isinf(last), first, last)
-    middle = np.where(np.isinf(first), 0.0, first / 2 + last / 2)
+    first, last = (np.where(np.isinf(end), 0.0, end) for end in (first, last))  # one interval without values
+    middle = first / 2 + last / 2
     return np.clip(middle, np.nextafter(axis.lower, np.inf), axis.upper)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from jointwise import JUPAD, Profile
+from jointwise.engines.blocks import BlockComponents, BlockLayout
 from jointwise.fitting import rows as fitting_rows
 from jointwise.fitting import starts
 from jointwise.rows.coded import CodedRows
@@ -82,7 +83,7 @@ def assert_same_model(a, b):
 
 
 def assert_same_table(source, frame):
-    """Profile, schema up to the container, and pair counts are those of the frame in memory."""
+    """Profile, schema up to the container, pair counts and sums of a block are those of the frame in memory."""
     profile, expected = source.profile(), Profile.of(frame)
     assert profile.columns == expected.columns
     assert profile.n_rows == expected.n_rows
@@ -91,7 +92,32 @@ def assert_same_table(source, frame):
     axes = profile.axes(schema, 16)
     with source.coded(schema, axes, None) as rows:
         assert len(rows) == len(frame)
-        assert rows.pairs() == CodedRows.of(frame, schema, axes).pairs()
+        pairs = rows.pairs()
+        assert pairs == CodedRows.of(frame, schema, axes).pairs()
+    numbers = [variable.name for variable in schema if variable.categories is None]
+    fine = profile.axes(schema, 16, fine=numbers)
+    with source.coded(schema, fine, None) as rows:
+        assert rows.regrouped(axes).pairs() == pairs
+        layout, components = _block(rows, [schema.index(name) for name in numbers])
+        found = rows.block_engine(layout).sums(components)
+    plain = CodedRows.of(frame, schema, fine).block_engine(layout).sums(components)
+    np.testing.assert_allclose(found.seconds, plain.seconds, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(found.log_likelihood, plain.log_likelihood, rtol=1e-10)
+    for a, b in zip(found.counts + found.spikes, plain.counts + plain.spikes, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+def _block(rows, columns):
+    """Return a layout whose block has these columns, standardised, and two components."""
+    rng = np.random.default_rng(0)
+    values = [(w - w.mean()) / w.std() for w in (rows.axes[n].centres for n in columns)]
+    layout = BlockLayout(rows.n_bins, columns, values, [n for n in range(len(rows.axes)) if n not in columns])
+    d = len(columns)
+    return layout, BlockComponents(
+        np.log([0.4, 0.6]), rng.normal(size=(2, d)), np.stack([np.eye(d) + 0.2] * 2),
+        [np.log(rng.dirichlet(np.ones(bins), 2).T) for bins in layout.table_bins],
+        [np.log(rng.dirichlet(np.ones(1 + n), 2).T) for n in layout.n_spikes],
+    )  # fmt: skip
 
 
 def hold(module, name, folder, passes=0):

@@ -2,13 +2,16 @@
 
 Rows are sorted once by their pattern of observed cells, within windows, so that a mapped file is still read from start
 to end. A run of rows with one pattern shares the Cholesky factors of all components, which the pass computes when it
-meets the run. No posterior is written to memory beyond a batch of rows.
+meets the run. The rows of a run are taken in batches; no posterior is kept beyond its batch.
 
 The rows are cut into parts by their number alone. Each part fills its own sums, which are added in order. So the result
 is the same, bit for bit, on every repeat and for every number of threads.
 """
 
 from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -17,8 +20,8 @@ from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import bin_starts
 from jointwise.engines.blocks.base import LEAST_LOG, LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
 
-# Rows sorted together: their codes stay in the cache of a processor.
-WINDOW = 1 << 18
+# Rows sorted together: their codes stay in the cache of a processor, and their order takes two bytes a row.
+WINDOW = 1 << 16
 # Rows whose posteriors are computed together: a few vectors of them stay in the fastest cache.
 BATCH = 64
 # Fewest rows of a part, most parts, and most bytes of all their sums.
@@ -31,6 +34,64 @@ ONE_THREAD = 2_000_000
 _FAST = {"reassoc", "contract", "arcp", "nsz"}  # infinite logarithms stay what they are
 
 
+class _Rows(NamedTuple):
+    """The rows as the compiled loops see them."""
+
+    codes: AnyArray  # (n, N)
+    order: AnyArray  # (n,): rows of each window, sorted by pattern; empty if all rows are complete
+    window: int
+    weights: AnyArray  # (n,), or a single one for all rows
+    columns: AnyArray  # (d,): block columns
+    n_intervals: AnyArray  # (d,)
+    n_spikes: AnyArray  # (d,)
+    others: AnyArray  # product columns
+    values: AnyArray  # values of the intervals of all block columns, end to end
+    value_starts: AnyArray  # (d + 1,)
+    table_starts: AnyArray  # where the tables of product columns begin, then those of spikes
+
+
+class _Mixture(NamedTuple):
+    """The components, the last dimension of each array."""
+
+    log_weights: AnyArray  # (F,)
+    means: AnyArray  # (d, F)
+    covariances: AnyArray  # (d, d, F)
+    tables: AnyArray  # (places, F): all tables below each other
+
+
+class _Sums(NamedTuple):
+    """Sums of one part, or of all parts with one more dimension at the front."""
+
+    totals: AnyArray  # (F,)
+    firsts: AnyArray  # (F, d)
+    seconds: AnyArray  # (F, d, d)
+    counts: AnyArray  # (places, F)
+
+
+class _Run(NamedTuple):
+    """Arrays for a run, whose rows have one pattern: factors, and sums over the observed cells."""
+
+    factors: AnyArray  # (d, d, F): Cholesky factors
+    inverse_diagonal: AnyArray  # (d, F): one over their diagonals
+    log_norms: AnyArray  # (F,)
+    totals: AnyArray  # (F,)
+    firsts: AnyArray  # (F, d)
+    seconds: AnyArray  # (F, d, d)
+    regression: AnyArray  # (3, d, d): see `_complete`
+
+
+class _Batch(NamedTuple):
+    """Arrays for a batch of rows."""
+
+    rows: AnyArray  # (BATCH,)
+    x: AnyArray  # (d, BATCH)
+    centred: AnyArray  # (d, BATCH)
+    z: AnyArray  # (d, BATCH)
+    squares: AnyArray  # (BATCH,)
+    logs: AnyArray  # (BATCH, F): logarithms, then posteriors
+    places: AnyArray  # (BATCH, columns): places in the tables
+
+
 class CompiledBlockEngine(BlockEngine):
     """Sums of a pass by compiled loops; see the module.
 
@@ -39,270 +100,186 @@ class CompiledBlockEngine(BlockEngine):
     codes, layout, weights
         As those of `ReferenceBlockEngine`; codes may be a mapped file.
     n_threads : int, optional
-        Give one where passes over several tables run side by side, which numba's threads do not allow.
+        Largest number of threads of a pass; all of numba's by default. Use one where passes run side by side.
     """
 
     def __init__(
         self, codes: CodeArray, layout: BlockLayout, weights: FloatArray | None = None, n_threads: int | None = None
     ) -> None:
         self._layout = layout
-        self._n_threads = n_threads
-        self._codes = _read_only(codes)
-        # without weights, a single one stands for all rows
-        self._weights = _read_only(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64))
-        self._window = WINDOW
-        self._order = _read_only(_sorted(codes, layout))
-        self._columns = np.array(layout.columns, dtype=np.int64)
-        self._n_intervals = np.array([len(w) for w in layout.values], dtype=np.int64)
-        self._n_bins = np.array([layout.n_bins[column] for column in layout.columns], dtype=np.int64)
-        self._others = np.array(layout.others, dtype=np.int64)
-        self._values = np.concatenate([*layout.values, np.empty(0)])
-        self._value_starts = bin_starts([len(w) for w in layout.values])
-        # the tables of product columns, each with one more bin for "missing", and then those of spikes, "missing" too
+        self._n_threads = n_threads or numba.get_num_threads()
+        n_intervals = [len(w) for w in layout.values]
+        # each table has one more place, for "missing"; those of spikes begin with "at no spike"
         sizes = [bins + 1 for bins in layout.table_bins] + [n + 2 for n in layout.n_spikes]
-        self._table_starts = bin_starts(sizes)
+        self._rows = _Rows(
+            _read_only(codes),
+            _read_only(_sorted(codes, layout)),
+            WINDOW,
+            _read_only(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64)),
+            np.array(layout.columns, dtype=np.int64),
+            np.array(n_intervals, dtype=np.int64),
+            np.array(layout.n_spikes, dtype=np.int64),
+            np.array(layout.others, dtype=np.int64),
+            np.concatenate([*layout.values, np.empty(0)]),
+            bin_starts(n_intervals),
+            bin_starts(sizes),
+        )
 
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see `BlockEngine`."""
         components.check(self._layout)
-        F, d = components.means.shape
-        tables = np.zeros((self._table_starts[-1], F))
-        for start, table in zip(self._table_starts[:-1], components.tables + components.spikes, strict=True):
+        n, (F, d), starts = len(self._rows.codes), components.means.shape, self._rows.table_starts
+        given = components.tables + components.spikes
+        tables = np.zeros((starts[-1], F))
+        for start, table in zip(starts, given, strict=False):
             tables[start : start + len(table)] = np.maximum(table, LEAST_LOG)
-        n_parts = self._n_parts(tables.nbytes + 8 * F * (1 + d + d * d))
-        totals, likelihoods = np.zeros((n_parts, F)), np.zeros(n_parts)
-        firsts, seconds = np.zeros((n_parts, F, d)), np.zeros((n_parts, F, d, d))
-        counts = np.zeros((n_parts, *tables.shape))
-        work = len(self._codes) * F * (d + 1) ** 2
-        run = _one_by_one if self._n_threads == 1 or n_parts == 1 or work < ONE_THREAD else _side_by_side
-        run(
-            self._codes, self._order, self._window, self._weights, self._columns, self._n_intervals, self._n_bins, self._others,
-            self._values, self._value_starts, self._table_starts, components.log_weights,
-            np.ascontiguousarray(components.means.T), np.ascontiguousarray(components.covariances.transpose(1, 2, 0)),
-            tables, totals, firsts, seconds, counts, likelihoods,
-        )  # fmt: skip
-        found = counts.sum(axis=0)
-        each = [
-            found[start : start + len(table)]
-            for start, table in zip(self._table_starts[:-1], components.tables + components.spikes, strict=True)
-        ]
+        mixture = _Mixture(
+            np.ascontiguousarray(components.log_weights),
+            np.ascontiguousarray(components.means.T),
+            np.ascontiguousarray(components.covariances.transpose(1, 2, 0)),
+            tables,
+        )
+        n_parts = _n_parts(n, tables.nbytes + 8 * F * (1 + d + d * d))
+        shapes = ((F,), (F, d), (F, d, d), tables.shape)
+        sums = _Sums(*(np.zeros((n_parts, *shape)) for shape in shapes))
+
+        def part(p: int) -> float:
+            own = _Sums(*(each[p] for each in sums))
+            likelihood: float = _part(self._rows, mixture, own, p * n // n_parts, (p + 1) * n // n_parts)
+            return likelihood
+
+        n_threads = 1 if n * F * (d + 1) ** 2 < ONE_THREAD else min(self._n_threads, n_parts)
+        if n_threads == 1:
+            likelihoods = [part(p) for p in range(n_parts)]
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                likelihoods = list(pool.map(part, range(n_parts)))
+        totals, firsts, seconds, counts = (each.sum(axis=0) for each in sums)
+        found = [counts[start : start + len(table)] for start, table in zip(starts, given, strict=False)]
         n_tables = len(components.tables)
         return BlockSums(
-            totals.sum(axis=0),
-            firsts.sum(axis=0),
-            seconds.sum(axis=0),
-            tuple(each[:n_tables]),
-            tuple(each[n_tables:]),
-            float(likelihoods.sum()),
+            totals, firsts, seconds, tuple(found[:n_tables]), tuple(found[n_tables:]), float(np.sum(likelihoods))
         )
 
-    def _n_parts(self, n_bytes: int) -> int:
-        """Return the number of parts, each with sums of this many bytes; it does not depend on the machine."""
-        most = min(MOST_PARTS, PARTS_BYTES // max(n_bytes, 1))
-        return int(np.clip(len(self._codes) // LEAST_PART, 1, max(most, 1)))
+
+def _n_parts(n: int, n_bytes: int) -> int:
+    """Return the number of parts of n rows, each with sums of this many bytes; it does not depend on the machine."""
+    most = min(MOST_PARTS, PARTS_BYTES // max(n_bytes, 1))
+    return int(np.clip(n // LEAST_PART, 1, max(most, 1)))
 
 
 def _read_only(array: AnyArray) -> AnyArray:
     """Return a contiguous read-only view, whatever the array; numba compiles anew for each kind of array."""
-    view = np.ascontiguousarray(array).view()
+    view = np.ascontiguousarray(array).view(np.ndarray)
     view.flags.writeable = False
     return view
 
 
 def _sorted(codes: CodeArray, layout: BlockLayout) -> AnyArray:
     """Return the rows of each window, counted from its start, sorted by pattern; empty if all rows are complete."""
-    orders = [_sorted_window(codes[start : start + WINDOW], layout) for start in range(0, len(codes), WINDOW)]
-    if all(order is None for order in orders):
-        return np.empty(0, dtype=np.uint32)
-    lengths = [min(WINDOW, len(codes) - start) for start in range(0, len(codes), WINDOW)]
-    whole = [
-        np.arange(n, dtype=np.uint32) if order is None else order for n, order in zip(lengths, orders, strict=True)
-    ]
-    return np.concatenate(whole)
+    order = np.empty(0, dtype=np.uint16)
+    for start in range(0, len(codes), WINDOW):
+        words = _patterns(codes[start : start + WINDOW], layout)
+        if not len(order) and words.any():
+            order = (np.arange(len(codes)) % WINDOW).astype(np.uint16)
+        if words.any():
+            order[start : start + WINDOW] = np.lexsort(words.T)
+    return order
 
 
-def _sorted_window(codes: CodeArray, layout: BlockLayout) -> AnyArray | None:
-    unseen = np.zeros((len(codes), layout.d), dtype=bool)
+def _patterns(codes: CodeArray, layout: BlockLayout) -> AnyArray:
+    """Return a bit for each block cell that is missing or at a spike; shape (n, words) of 64 bits."""
+    words = np.zeros((len(codes), layout.d // 64 + 1), dtype=np.uint64)
     for j, (column, w) in enumerate(zip(layout.columns, layout.values, strict=True)):
-        np.greater_equal(codes[:, column], len(w), out=unseen[:, j])
-    if not unseen.any():
-        return None
-    bits = np.packbits(unseen, axis=1)
-    words = np.zeros((len(codes), -(-bits.shape[1] // 8) * 8), dtype=np.uint8)
-    words[:, : bits.shape[1]] = bits
-    return np.lexsort(words.view(np.uint64).T).astype(np.uint32)
+        words[:, j // 64] |= (codes[:, column] >= len(w)).astype(np.uint64) << np.uint64(j % 64)
+    return words
 
 
-@numba.njit(parallel=True, cache=True)
-def _side_by_side(
-    codes: AnyArray, order: AnyArray, window: int, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
-    others: AnyArray, values: AnyArray, value_starts: AnyArray, table_starts: AnyArray, log_weights: AnyArray,
-    means: AnyArray, covariances: AnyArray, tables: AnyArray, totals: AnyArray, firsts: AnyArray, seconds: AnyArray,
-    counts: AnyArray, likelihoods: AnyArray,
-) -> None:  # fmt: skip
-    """Take each part in a thread."""
-    n, n_parts = len(codes), len(totals)
-    for part in numba.prange(n_parts):
-        likelihoods[part] = _part(
-            codes, order, window, weights, columns, n_intervals, n_bins, others, values, value_starts, table_starts,
-            log_weights, means, covariances, tables, part * n // n_parts, (part + 1) * n // n_parts,
-            totals[part], firsts[part], seconds[part], counts[part],
-        )  # fmt: skip
+# ---- compiled: one part, then its runs, then their batches ---------------------------------------------------------
 
 
 @numba.njit(cache=True, nogil=True)
-def _one_by_one(
-    codes: AnyArray, order: AnyArray, window: int, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
-    others: AnyArray, values: AnyArray, value_starts: AnyArray, table_starts: AnyArray, log_weights: AnyArray,
-    means: AnyArray, covariances: AnyArray, tables: AnyArray, totals: AnyArray, firsts: AnyArray, seconds: AnyArray,
-    counts: AnyArray, likelihoods: AnyArray,
-) -> None:  # fmt: skip
-    """Take the parts one after the other."""
-    n, n_parts = len(codes), len(totals)
-    for part in range(n_parts):
-        likelihoods[part] = _part(
-            codes, order, window, weights, columns, n_intervals, n_bins, others, values, value_starts, table_starts,
-            log_weights, means, covariances, tables, part * n // n_parts, (part + 1) * n // n_parts,
-            totals[part], firsts[part], seconds[part], counts[part],
-        )  # fmt: skip
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _part(
-    codes: AnyArray, order: AnyArray, window: int, weights: AnyArray, columns: AnyArray, n_intervals: AnyArray, n_bins: AnyArray,
-    others: AnyArray, values: AnyArray, value_starts: AnyArray, table_starts: AnyArray, log_weights: AnyArray,
-    means: AnyArray, covariances: AnyArray, tables: AnyArray, begin: int, end: int,
-    totals: AnyArray, firsts: AnyArray, seconds: AnyArray, counts: AnyArray,
-) -> float:  # fmt: skip
-    """Take the rows from `begin` to `end` run by run; fill the part's sums and return its log-likelihood."""
-    d, F = means.shape
-    n_others = len(others)
-    observed, unseen = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
-    factors, inverse_diagonal = np.empty((d, d, F)), np.empty((d, F))
-    log_norms = np.empty(F)
-    run_totals, run_firsts, run_seconds = np.empty(F), np.empty((F, d)), np.empty((F, d, d))
-    rows = np.empty(BATCH, dtype=np.int64)
-    x, centred, z = np.empty((d, BATCH)), np.empty((d, BATCH)), np.empty((d, BATCH))
-    scaled, p = np.empty(BATCH), np.empty(BATCH)
-    logs = np.empty((BATCH, F))
-    places = np.empty((BATCH, n_others + d), dtype=np.int64)
-    completing = np.empty((3, d, d))
-    each = 1 if len(weights) > 1 else 0
+def _part(rows: _Rows, mixture: _Mixture, sums: _Sums, begin: int, end: int) -> float:
+    """Take the rows at the places from `begin` to `end`, run by run; fill the sums and return the log-likelihood."""
+    d, F = mixture.means.shape
+    run = _Run(
+        np.empty((d, d, F)), np.empty((d, F)), np.empty(F), np.empty(F), np.empty((F, d)), np.empty((F, d, d)),
+        np.empty((3, d, d)),
+    )  # fmt: skip
+    batch = _Batch(
+        np.empty(BATCH, dtype=np.int64), np.empty((d, BATCH)), np.empty((d, BATCH)), np.empty((d, BATCH)),
+        np.empty(BATCH), np.empty((BATCH, F)), np.empty((BATCH, len(rows.others) + d), dtype=np.int64),
+    )  # fmt: skip
+    seen, unseen = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     likelihood = 0.0
     i = begin
     while i < end:
-        # the pattern of the run that begins at row i
-        row = _row(order, window, i)
-        n_seen = n_unseen = 0
-        for j in range(d):
-            if codes[row, columns[j]] < n_intervals[j]:
-                observed[n_seen] = j
-                n_seen += 1
-            else:
-                unseen[n_unseen] = j
-                n_unseen += 1
-        o, m = observed[:n_seen], unseen[:n_unseen]
-        _factorise(covariances, o, factors, inverse_diagonal)
-        for r in range(F):
-            log_norms[r] = log_weights[r] - 0.5 * n_seen * LOG_TAU
-        for jj in range(n_seen):
-            spike = table_starts[n_others + o[jj]]
-            for r in range(F):
-                log_norms[r] += np.log(inverse_diagonal[jj, r]) + tables[spike, r]
-        run_totals[:] = 0.0
-        run_firsts[:] = 0.0
-        run_seconds[:] = 0.0
-        running = True
-        while running:
-            # a batch: rows of the same pattern
-            n_rows = 0
-            while n_rows < BATCH and i < end:
-                row = _row(order, window, i)
-                if not _has_pattern(codes, row, columns, n_intervals, o, m):
-                    running = False
-                    break
-                rows[n_rows] = row
-                n_rows += 1
-                i += 1
-            if i >= end:
-                running = False
-            if n_rows == 0:
-                break
-            # values, and places in the tables
-            for jj in range(n_seen):
-                column, start, own = columns[o[jj]], value_starts[o[jj]], x[jj]
-                for b in range(n_rows):
-                    own[b] = values[start + codes[rows[b], column]]
-            n_places = 0
-            for k in range(n_others):
-                for b in range(n_rows):
-                    places[b, n_places] = table_starts[k] + codes[rows[b], others[k]]
-                n_places += 1
-            for jj in range(n_unseen):
-                j = m[jj]
-                if n_bins[j] > n_intervals[j]:
-                    start = table_starts[n_others + j] + 1 - n_intervals[j]
-                    for b in range(n_rows):
-                        places[b, n_places] = start + codes[rows[b], columns[j]]
-                    n_places += 1
-            # logarithms of the components' shares
-            for b in range(n_rows):
-                for r in range(F):
-                    logs[b, r] = log_norms[r]
-                for k in range(n_places):
-                    table = tables[places[b, k]]
-                    for r in range(F):
-                        logs[b, r] += table[r]
-            for r in range(F):
-                _centre(x, means, o, r, n_rows, centred)
-                _squares(factors, inverse_diagonal, n_seen, r, n_rows, centred, z, scaled)
-                for b in range(n_rows):
-                    logs[b, r] -= 0.5 * scaled[b]
-            # posteriors, and the counts of bins
-            for b in range(n_rows):
-                weight = weights[rows[b] * each]
-                likelihood += weight * _to_posteriors(logs[b], weight)
-                for k in range(n_places):
-                    sums = counts[places[b, k]]
-                    for r in range(F):
-                        sums[r] += logs[b, r]
-            # moments, from the rows that matter to each component
-            for r in range(F):
-                n_kept = 0
-                for b in range(n_rows):
-                    if logs[b, r] > 0.0:
-                        p[n_kept] = logs[b, r]
-                        for jj in range(n_seen):
-                            centred[jj, n_kept] = x[jj, b] - means[o[jj], r]
-                        n_kept += 1
-                if n_kept:
-                    _add_moments(p, centred, n_seen, n_kept, z, run_totals, run_firsts, run_seconds, r)
-        for r in range(F):
-            if run_totals[r] > 0.0:
-                for jj in range(n_seen):
-                    counts[table_starts[n_others + o[jj]], r] += run_totals[r]
-                _complete(
-                    covariances, factors, inverse_diagonal, o, m, r, run_totals[r], run_firsts[r], run_seconds[r],
-                    completing, totals, firsts, seconds,
-                )  # fmt: skip
+        n_seen = _split_cells(rows, i, seen, unseen)
+        o, m = seen[:n_seen], unseen[: d - n_seen]
+        _begin_run(rows, mixture, o, run)
+        n_rows = BATCH
+        while n_rows == BATCH:
+            n_rows = _same_pattern(rows, o, m, i, end, batch.rows)
+            n_places = _look_up(rows, o, m, n_rows, batch)
+            _log_shares(mixture, run, o, n_rows, n_places, batch)
+            likelihood += _posteriors(rows, sums, n_rows, n_places, batch)
+            _add_batch(mixture, run, o, n_rows, batch)
+            i += n_rows
+        _end_run(rows, mixture, run, o, m, sums)
     return likelihood
 
 
 @numba.njit(cache=True, nogil=True)
-def _row(order: AnyArray, window: int, i: int) -> int:
-    """Return the row at a position of the sorted rows."""
-    return i - i % window + order[i] if len(order) else i
+def _row(rows: _Rows, i: int) -> int:
+    """Return the row at a place of the sorted rows."""
+    return i - i % rows.window + rows.order[i] if len(rows.order) else i
 
 
 @numba.njit(cache=True, nogil=True)
-def _has_pattern(codes: AnyArray, row: int, columns: AnyArray, n_intervals: AnyArray, o: AnyArray, m: AnyArray) -> bool:
-    for j in o:
-        if codes[row, columns[j]] >= n_intervals[j]:
-            return False
-    for j in m:  # noqa: SIM110  # numba knows no generators
-        if codes[row, columns[j]] < n_intervals[j]:
-            return False
-    return True
+def _split_cells(rows: _Rows, i: int, seen: AnyArray, unseen: AnyArray) -> int:
+    """Write which block cells of a row are observed and which are not; return how many are."""
+    row = _row(rows, i)
+    n_seen = n_unseen = 0
+    for j in range(len(rows.columns)):
+        if rows.codes[row, rows.columns[j]] < rows.n_intervals[j]:
+            seen[n_seen] = j
+            n_seen += 1
+        else:
+            unseen[n_unseen] = j
+            n_unseen += 1
+    return n_seen
+
+
+@numba.njit(cache=True, nogil=True)
+def _same_pattern(rows: _Rows, o: AnyArray, m: AnyArray, begin: int, end: int, found: AnyArray) -> int:
+    """Write the rows from `begin` on that have the pattern, at most a batch; return how many."""
+    n_rows = min(BATCH, end - begin)
+    for b in range(n_rows):
+        row = _row(rows, begin + b)
+        for j in o:
+            if rows.codes[row, rows.columns[j]] >= rows.n_intervals[j]:
+                return b
+        for j in m:
+            if rows.codes[row, rows.columns[j]] < rows.n_intervals[j]:
+                return b
+        found[b] = row
+    return n_rows
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _begin_run(rows: _Rows, mixture: _Mixture, o: AnyArray, run: _Run) -> None:
+    """Factorise the covariances of the observed cells, and clear the sums."""
+    F, n_others = len(mixture.log_weights), len(rows.others)
+    _factorise(mixture.covariances, o, run.factors, run.inverse_diagonal)
+    for r in range(F):
+        run.log_norms[r] = mixture.log_weights[r] - 0.5 * LOG_TAU * len(o)
+    for j in range(len(o)):
+        no_spike = mixture.tables[rows.table_starts[n_others + o[j]]]
+        for r in range(F):
+            run.log_norms[r] += np.log(run.inverse_diagonal[j, r]) + no_spike[r]
+    run.totals[:] = 0.0
+    run.firsts[:] = 0.0
+    run.seconds[:] = 0.0
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
@@ -329,11 +306,45 @@ def _factorise(covariances: AnyArray, o: AnyArray, factors: AnyArray, inverse_di
 
 
 @numba.njit(cache=True, nogil=True)
-def _centre(x: AnyArray, means: AnyArray, o: AnyArray, r: int, n_rows: int, centred: AnyArray) -> None:
-    for jj in range(len(o)):
-        mean, own, source = means[o[jj], r], centred[jj], x[jj]
+def _look_up(rows: _Rows, o: AnyArray, m: AnyArray, n_rows: int, batch: _Batch) -> int:
+    """Write the values of observed cells and the places in the tables; return how many tables matter to these rows."""
+    for j in range(len(o)):
+        column, start, x = rows.columns[o[j]], rows.value_starts[o[j]], batch.x[j]
         for b in range(n_rows):
-            own[b] = source[b] - mean
+            x[b] = rows.values[start + rows.codes[batch.rows[b], column]]
+    n_others = n_places = len(rows.others)
+    for k in range(n_others):
+        for b in range(n_rows):
+            batch.places[b, k] = rows.table_starts[k] + rows.codes[batch.rows[b], rows.others[k]]
+    for j in m:
+        if rows.n_spikes[j]:
+            start = rows.table_starts[n_others + j] + 1 - rows.n_intervals[j]
+            for b in range(n_rows):
+                batch.places[b, n_places] = start + rows.codes[batch.rows[b], rows.columns[j]]
+            n_places += 1
+    return n_places
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_shares(mixture: _Mixture, run: _Run, o: AnyArray, n_rows: int, n_places: int, batch: _Batch) -> None:
+    """Write log lam[r] + log f(x | r) of each row of a batch."""
+    F = len(mixture.log_weights)
+    for b in range(n_rows):
+        logs = batch.logs[b]
+        for r in range(F):
+            logs[r] = run.log_norms[r]
+        for k in range(n_places):
+            table = mixture.tables[batch.places[b, k]]
+            for r in range(F):
+                logs[r] += table[r]
+    for r in range(F):
+        for j in range(len(o)):
+            mean, x, centred = mixture.means[o[j], r], batch.x[j], batch.centred[j]
+            for b in range(n_rows):
+                centred[b] = x[b] - mean
+        _squares(run.factors, run.inverse_diagonal, len(o), r, n_rows, batch.centred, batch.z, batch.squares)
+        for b in range(n_rows):
+            batch.logs[b, r] -= 0.5 * batch.squares[b]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
@@ -366,6 +377,21 @@ def _squares(
             squares[b] += own[b] * own[b]
 
 
+@numba.njit(cache=True, nogil=True)
+def _posteriors(rows: _Rows, sums: _Sums, n_rows: int, n_places: int, batch: _Batch) -> float:
+    """Turn logarithms into weighted posteriors, add them to the counts, and return the log-likelihood."""
+    each = 1 if len(rows.weights) > 1 else 0  # a single weight stands for all rows
+    likelihood = 0.0
+    for b in range(n_rows):
+        weight, posteriors = rows.weights[batch.rows[b] * each], batch.logs[b]
+        likelihood += weight * _to_posteriors(posteriors, weight)
+        for k in range(n_places):
+            counts = sums.counts[batch.places[b, k]]
+            for r in range(len(posteriors)):
+                counts[r] += posteriors[r]
+    return likelihood
+
+
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _to_posteriors(logs: AnyArray, weight: float) -> float:
     """Turn logarithms into posteriors times a weight, in place; return the log of their sum."""
@@ -379,26 +405,41 @@ def _to_posteriors(logs: AnyArray, weight: float) -> float:
     least, share = LEAST_POSTERIOR * total, weight / total
     for r in range(len(logs)):
         logs[r] = logs[r] * share if logs[r] > least else 0.0
-    return top + np.log(total)
+    log_sum: float = top + np.log(total)
+    return log_sum
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_batch(mixture: _Mixture, run: _Run, o: AnyArray, n_rows: int, batch: _Batch) -> None:
+    """Add a batch to the sums of its run: to each component, the rows that matter to it."""
+    p = batch.squares
+    for r in range(len(mixture.log_weights)):
+        n_kept = 0
+        for b in range(n_rows):
+            if batch.logs[b, r] > 0.0:
+                p[n_kept] = batch.logs[b, r]
+                for j in range(len(o)):
+                    batch.centred[j, n_kept] = batch.x[j, b] - mixture.means[o[j], r]
+                n_kept += 1
+        if n_kept:
+            run.totals[r] += _add_moments(p, batch.centred, len(o), n_kept, batch.z, run.firsts[r], run.seconds[r])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _add_moments(
-    p: AnyArray, centred: AnyArray, n_seen: int, n_rows: int, weighted: AnyArray,
-    totals: AnyArray, firsts: AnyArray, seconds: AnyArray, r: int,
-) -> None:  # fmt: skip
-    """Add the sums of p, p c and the lower triangle of p c c' over a batch."""
+    p: AnyArray, centred: AnyArray, n_seen: int, n_rows: int, weighted: AnyArray, firsts: AnyArray, seconds: AnyArray
+) -> float:
+    """Add the sums of p c and the lower triangle of p c c' over the rows of a batch; return the sum of p."""
     total = 0.0
     for b in range(n_rows):
         total += p[b]
-    totals[r] += total
     for j in range(n_seen):
         own, source = weighted[j], centred[j]
         first = 0.0
         for b in range(n_rows):
             own[b] = p[b] * source[b]
             first += own[b]
-        firsts[r, j] += first
+        firsts[j] += first
         k = 0
         while k + 4 <= j + 1:
             c0, c1, c2, c3 = centred[k], centred[k + 1], centred[k + 2], centred[k + 3]
@@ -408,39 +449,60 @@ def _add_moments(
                 s1 += own[b] * c1[b]
                 s2 += own[b] * c2[b]
                 s3 += own[b] * c3[b]
-            seconds[r, j, k] += s0
-            seconds[r, j, k + 1] += s1
-            seconds[r, j, k + 2] += s2
-            seconds[r, j, k + 3] += s3
+            seconds[j, k] += s0
+            seconds[j, k + 1] += s1
+            seconds[j, k + 2] += s2
+            seconds[j, k + 3] += s3
             k += 4
         while k <= j:
             c0 = centred[k]
             s0 = 0.0
             for b in range(n_rows):
                 s0 += own[b] * c0[b]
-            seconds[r, j, k] += s0
+            seconds[j, k] += s0
             k += 1
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _end_run(rows: _Rows, mixture: _Mixture, run: _Run, o: AnyArray, m: AnyArray, sums: _Sums) -> None:
+    """Add the sums of a run to those of the part."""
+    n_others = len(rows.others)
+    for r in range(len(run.totals)):
+        if run.totals[r] > 0.0:
+            sums.totals[r] += run.totals[r]
+            for j in o:
+                sums.counts[rows.table_starts[n_others + j], r] += run.totals[r]
+            _add_observed(o, run.firsts[r], run.seconds[r], sums.firsts[r], sums.seconds[r])
+            _complete(mixture.covariances, run, o, m, r, sums.firsts[r], sums.seconds[r])
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_observed(o: AnyArray, first: AnyArray, second: AnyArray, firsts: AnyArray, seconds: AnyArray) -> None:
+    """Add the sums over the observed cells; fill the upper triangle of the second ones too."""
+    for j in range(len(o)):
+        firsts[o[j]] += first[j]
+        for k in range(j + 1):
+            second[k, j] = second[j, k]
+            seconds[o[j], o[k]] += second[j, k]
+            if k < j:
+                seconds[o[k], o[j]] += second[j, k]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def _complete(
-    covariances: AnyArray, factors: AnyArray, inverse_diagonal: AnyArray, o: AnyArray, m: AnyArray, r: int,
-    total: float, first: AnyArray, second: AnyArray, work: AnyArray,
-    totals: AnyArray, firsts: AnyArray, seconds: AnyArray,
-) -> None:  # fmt: skip
-    """Add the sums of a run to those of the part, with those of its unseen cells from the regression on the others."""
-    n_seen, n_unseen = len(o), len(m)
-    half, regression, cross = work[0], work[1], work[2]
-    totals[r] += total
-    for j in range(n_seen):
-        firsts[r, o[j]] += first[j]
-        for k in range(j + 1):
-            if k < j:
-                second[k, j] = second[j, k]
-                seconds[r, o[k], o[j]] += second[j, k]
-            seconds[r, o[j], o[k]] += second[j, k]
-    for a in range(n_unseen):
-        # half: L^-1 S_oa; regression: S_oo^-1 S_oa
+    covariances: AnyArray, run: _Run, o: AnyArray, m: AnyArray, r: int, firsts: AnyArray, seconds: AnyArray
+) -> None:
+    """Add the sums of cells that are not observed, from their regression on the observed ones.
+
+    With L the factor of S_oo: half = S_mo L'^-1, regression A = S_mo S_oo^-1, cross = A Q_oo. The residual covariance
+    is S_mm - half half'.
+    """
+    factors, inverse_diagonal = run.factors, run.inverse_diagonal
+    total, first, second = run.totals[r], run.firsts[r], run.seconds[r]
+    half, regression, cross = run.regression[0], run.regression[1], run.regression[2]
+    n_seen = len(o)
+    for a in range(len(m)):
         for j in range(n_seen):
             value = covariances[o[j], m[a], r]
             for k in range(j):
@@ -452,17 +514,17 @@ def _complete(
                 value -= factors[k, j, r] * regression[a, k]
             regression[a, j] = value * inverse_diagonal[j, r]
         for j in range(n_seen):
-            firsts[r, m[a]] += regression[a, j] * first[j]
+            firsts[m[a]] += regression[a, j] * first[j]
             value = 0.0
             for k in range(n_seen):
                 value += regression[a, k] * second[k, j]
             cross[a, j] = value
-            seconds[r, m[a], o[j]] += value
-            seconds[r, o[j], m[a]] += value
+            seconds[m[a], o[j]] += value
+            seconds[o[j], m[a]] += value
         for b in range(a + 1):
             value = total * covariances[m[a], m[b], r]
             for j in range(n_seen):
                 value += cross[a, j] * regression[b, j] - total * half[a, j] * half[b, j]
-            seconds[r, m[a], m[b]] += value
+            seconds[m[a], m[b]] += value
             if b < a:
-                seconds[r, m[b], m[a]] += value
+                seconds[m[b], m[a]] += value

@@ -25,8 +25,8 @@ from jointwise.engines.base import bin_starts
 from jointwise.engines.blocks.base import LEAST_LOG, LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
 from jointwise.engines.cuda import TABLE_BYTES, Blocks, check_cuda
 
-# Rows of a tile; and bytes of the largest arrays of a batch of tiles.
-TILE_ROWS, BATCH_BYTES = 64, 1 << 29
+# Rows of a tile; and bytes of all arrays of a batch of tiles.
+TILE_ROWS, BATCH_BYTES = 64, 1 << 30
 # Cells of a pattern that one integer can hold.
 WORD = 62
 
@@ -92,7 +92,7 @@ class CudaBlockEngine(BlockEngine):
         )
         patterns, order, tiles = _tiles(unseen[: layout.d], block.shape[1])
         F, d = mixture.means.shape
-        n_tiles = max(1, BATCH_BYTES // (8 * F * (3 * d * d + 3 * TILE_ROWS * (d + 1))))
+        n_tiles = max(1, BATCH_BYTES // (8 * F * (10 * d * d + 5 * TILE_ROWS * (d + 1))))  # about that many arrays
         for start in range(0, len(tiles), n_tiles):
             chosen = tiles[start : start + n_tiles]
             place = chosen[:, 1, None] + torch.arange(TILE_ROWS, device=self._device)
@@ -112,10 +112,10 @@ class CudaBlockEngine(BlockEngine):
         layout, places = self._layout, []
         starts = self._starts.tolist()
         for n, start in zip(layout.others, starts, strict=False):
-            places.append(_codes(block[n])[rows] + start)
+            places.append(_codes(block[n][rows]) + start)
         values = torch.zeros((*rows.shape, layout.d), dtype=torch.float64, device=self._device)
         for j, (n, w) in enumerate(zip(layout.columns, self._values, strict=True)):
-            code = _codes(block[n])[rows]
+            code = _codes(block[n][rows])
             inside = code < len(w)
             if len(w):
                 values[..., j] = torch.where(inside, w[torch.where(inside, code, 0)], 0.0)
@@ -182,9 +182,7 @@ class _Mixture:
         precision = whitening.transpose(-1, -2) @ whitening * mask
         regression = self.covariances @ precision
         completing = torch.diag_embed(seen)[:, None] + unseen[:, None, :, None] * regression
-        residual = (self.covariances - regression @ self.covariances) * (unseen[:, :, None] * unseen[:, None, :])[
-            :, None
-        ]
+        residual = (self.covariances - regression @ self.covariances) * both_unseen
         self._firsts += (completing @ firsts[..., None]).sum(dim=0)[..., 0]
         self._seconds += (completing @ seconds @ completing.transpose(-1, -2)).sum(dim=0)
         self._seconds += (totals[..., None, None] * residual).sum(dim=0)
