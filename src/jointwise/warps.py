@@ -70,6 +70,16 @@ class Warp:
         """
         return cls(np.array([centre - scale, centre + scale]), np.array([-1.0, 1.0]), np.array([1 / scale, 1 / scale]))
 
+    @property
+    def is_straight(self) -> bool:
+        """Whether the map is a straight line.
+
+        >>> Warp.line(10.0, 2.0).is_straight, Warp([0.0, 1.0], [0.0, 1.0], [0.5, 2.0]).is_straight
+        (True, False)
+        """
+        rise = np.diff(self.w) / np.diff(self.x)
+        return bool(np.ptp(np.concatenate([self.slopes, rise])) <= 1e-12 * self.slopes[0])
+
     def __call__(self, x: ArrayLike) -> FloatArray:
         """Return w(x), NaN for NaN; shape as ``x``."""
         x = np.asarray(x, dtype=np.float64)

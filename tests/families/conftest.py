@@ -21,7 +21,11 @@ from jointwise.families import (
     StudentT,
     Truncated,
     Uniform,
+    Warped,
 )
+from jointwise.warps import Warp
+
+BEND = Warp([-2.0, 0.0, 1.0, 5.0], [-3.0, 0.0, 0.5, 4.0], [1.0, 1.0, 0.4, 2.0])
 
 INSTANCES = {
     "gaussian": Gaussian([0.0, -3.0, 1e3], [1.0, 0.2, 50.0]),
@@ -46,6 +50,12 @@ INSTANCES = {
     "truncated_lower_tail": Truncated(Laplace([0.0, 1.0], 1.0), -np.inf, -50.0),
     "truncated_cauchy": Truncated(Cauchy([0.0, 1.0], 1.0), 2.0, 100.0),
     "truncated_gamma": Truncated(Gamma([0.5, 4.0], 1.0), -1.0, 2.0),
+    "warped_line": Warped.through(Warp.line(1.0, 3.0), Gaussian([0.0, 1.0], [1.0, 0.5])),
+    "warped_bend": Warped.through(BEND, Gaussian([0.0, 1.0, -4.0], [1.0, 0.1, 2.0])),
+    "warped_window": Warped.through(BEND, Truncated(Gaussian([0.0, 1.0], [1.0, 0.5]), -0.3, 2.0)),
+    "warped_tail": Warped.through(BEND, Truncated(Gaussian([0.0, 1.0], 1.0), 30.0, np.inf)),
+    "warped_twice": Warped.through(BEND, Warped.through(BEND, Gaussian([0.0, 1.0], [1.0, 2.0]))),
+    "lattice_warped": Lattice(Warped.through(BEND, Gaussian([0.0, 3.0], [1.5, 6.0]))),
 }
 
 

@@ -27,7 +27,7 @@ from jointwise.families import (
 )
 
 LARGEST = np.finfo(float).max
-BASES = sorted(set(FAMILIES) - {"lattice", "truncated", "category"})
+BASES = sorted(set(FAMILIES) - {"lattice", "truncated", "warped", "category"})
 # Numbers of every size, their ends and zero included.
 ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -LARGEST, LARGEST, 5e-324, 1e-310, 1.0])
 SIZES = st.floats(-323.3, 308.2).map(lambda power: max(10.0**power, 5e-324)) | st.sampled_from([5e-324, 1.0, LARGEST])

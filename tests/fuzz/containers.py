@@ -15,7 +15,7 @@ from jointwise.families import FAMILIES
 PREFIX = struct.Struct("<10sIQ")
 DIGEST = 32
 # Families made of others.
-DERIVED = ("lattice", "truncated")
+DERIVED = ("lattice", "truncated", "warped")
 
 
 @dataclass(frozen=True)

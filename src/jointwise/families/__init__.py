@@ -10,6 +10,7 @@ Which to pick:
 - a single value: :class:`PointMass`; a category: :class:`Category`
 - integers: :class:`Lattice` of any continuous family; a part of the line: ``truncate``, which gives
   :class:`Truncated`
+- a Gaussian seen through a smooth increasing map: :class:`Warped`
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from jointwise.families.derived import Lattice, Truncated
 from jointwise.families.discrete import Category, PointMass
 from jointwise.families.location_scale import Cauchy, Gaussian, GeneralizedGaussian, Laplace, Logistic, StudentT
 from jointwise.families.positive import Exponential, Gamma, LogNormal
+from jointwise.families.warped import Warped
 
 __all__ = [
     "FAMILIES",
@@ -44,13 +46,14 @@ __all__ = [
     "StudentT",
     "Truncated",
     "Uniform",
+    "Warped",
     "family_from_dict",
 ]
 
 FAMILIES: dict[str, type[Family]] = {
     family.name: family
     for family in (Gaussian, Laplace, Uniform, Exponential, Cauchy, StudentT, GeneralizedGaussian, Logistic, Gamma,
-                   LogNormal, Beta, PointMass, Category, Lattice, Truncated)
+                   LogNormal, Beta, PointMass, Category, Lattice, Truncated, Warped)
 }  # fmt: skip
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jointwise._checks import cause, reading, shown
 from jointwise._typing import BoolArray, FloatArray
 from jointwise.exceptions import FileFormatError, InputError
+from jointwise.joint.window import log_window
 from jointwise.warps import Warp
 
 # Most coordinates of a block, and most spikes of one column, in a file too.
@@ -20,6 +22,7 @@ MOST_SPIKES = 4096
 # An integer that is a spike also comes from the Gaussian, so a row has two terms for each such cell. Their number
 # doubles with each column, so there may be at most this many integer columns with spikes.
 MOST_WHOLE_SPIKED = 8
+PARTS = ("warps", "means", "covariances", "spikes", "spike_weights", "whole", "low", "high")
 # How far spike weights may add up beyond one, and a covariance be from its transpose, before it is refused.
 SLACK = 1e-6
 
@@ -32,10 +35,10 @@ class GaussianBlock:
     is at its k-th spike with probability ``spike_weights[c][k, r]``. Otherwise it is :math:`w_c^{-1}(z_c)`, rounded if
     the column holds integers. Coordinates after the first d are hidden: only their windows matter.
 
-    The mass of an integer k is :math:`N(w(k)) w'(k)`. In windows and draws an integer is the rounding of a latent number
-    whose variance is less by that of rounding, :math:`w'^2 / 12` with the slope at the component's mean. Sums of masses
-    and windows then agree to about 1e-4, provided that the variance of integers given all other coordinates is at least
-    1.5 units of the lattice.
+    The mass of an integer k is :math:`N(w(k)) w'(k)`. In windows and draws an integer is the rounding of a latent
+    number whose variance is less by that of rounding, :math:`w'^2 / 12` with the slope at the component's mean. Sums of
+    masses and windows then agree to about 1e-4, provided that the variance of integers given all other coordinates is
+    at least 1.5 units of the lattice. An integer that is a spike comes from both, the spike and the Gaussian.
 
     Parameters
     ----------
@@ -117,7 +120,8 @@ class GaussianBlock:
     @cached_property
     def no_spike(self) -> FloatArray:
         """Probability that a column is at none of its spikes given each component; shape (d, F)."""
-        return np.stack([np.maximum(1 - weights.sum(axis=0), 0.0) for weights in self.spike_weights])
+        free = [np.maximum(1 - weights.sum(axis=0), 0.0) for weights in self.spike_weights]
+        return np.array(free).reshape(self.n_columns, self.n_components)
 
     @cached_property
     def rounding(self) -> FloatArray:
@@ -142,6 +146,50 @@ class GaussianBlock:
         out[:, at, at] -= self.rounding
         return out
 
+    @cached_property
+    def log_inside(self) -> tuple[FloatArray, FloatArray]:
+        """Log-probability of each component's window before it is given, and its relative error; shapes (F,)."""
+        return log_window(self.means, self.latent_covariances, self.low, self.high)
+
+    # ---- new blocks --------------------------------------------------------------------------------------
+
+    def changed(self, **parts: Any) -> GaussianBlock:
+        """Return the block with some parts replaced, which are not checked again."""
+        new = object.__new__(GaussianBlock)
+        for name in PARTS:
+            object.__setattr__(new, name, parts.get(name, getattr(self, name)))
+        return new
+
+    def take(self, components: ArrayLike) -> GaussianBlock:
+        """Return the block of some components, by positions or by a mask of length F."""
+        at = np.asarray(components)
+        return self.changed(
+            means=self.means[at],
+            covariances=self.covariances[at],
+            spike_weights=tuple(weights[:, at] for weights in self.spike_weights),
+            low=self.low[at],
+            high=self.high[at],
+        )
+
+    def marginal(self, columns: Sequence[int]) -> GaussianBlock:
+        """Return the block of some columns. Others become hidden if they have a window and are dropped if not."""
+        hidden = [k for k in np.flatnonzero(self.has_window) if k not in columns]
+        covariances = self.covariances
+        if any(self.rounding[:, hidden].ravel()):
+            covariances = covariances.copy()
+            covariances[:, hidden, hidden] -= self.rounding[:, hidden]  # it is seen through its window alone
+        at = [*columns, *hidden]
+        return self.changed(
+            warps=tuple(self.warps[c] for c in columns),
+            means=self.means[:, at],
+            covariances=covariances[:, at][:, :, at],
+            spikes=tuple(self.spikes[c] for c in columns),
+            spike_weights=tuple(self.spike_weights[c] for c in columns),
+            whole=tuple(self.whole[c] for c in columns),
+            low=self.low[:, at],
+            high=self.high[:, at],
+        )
+
     # ---- plain form --------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,9 +210,8 @@ class GaussianBlock:
     @reading("a Gaussian block as written by `to_dict`")
     def from_dict(cls, data: Mapping[str, Any]) -> GaussianBlock:
         """Read what `to_dict` returned."""
-        parts = {"warps", "means", "covariances", "spikes", "spike_weights", "whole", "low", "high"}
-        if not isinstance(data, Mapping) or set(data) != parts:
-            raise FileFormatError(f"a Gaussian block must have the parts {', '.join(sorted(parts))}")
+        if not isinstance(data, Mapping) or set(data) != set(PARTS):
+            raise FileFormatError(f"a Gaussian block must have the parts {', '.join(PARTS)}")
         means = _numbers(data["means"], "means")
         if means.ndim != 2 or not all(type(each) is bool for each in data["whole"]):
             raise FileFormatError("the means of a block must be a matrix, and whole must hold true and false")
@@ -205,7 +252,7 @@ def _checked_covariances(given: Any, shape: tuple[int, ...]) -> FloatArray:
         np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:
         raise InputError(
-            "covariances must be positive definite; add a small number to the variances of a component with too few rows."
+            "covariances must be positive definite; add a small number to the variances of a component with few rows."
         ) from None
     return covariances
 
@@ -236,13 +283,13 @@ def _checked_spikes(
             raise InputError(f"spike_weights[{c}] must have shape {(len(values), n)}, got {each.shape}.")
         if not ((each >= 0).all() and (each.sum(axis=0) <= 1 + SLACK).all()):
             raise InputError(f"spike_weights[{c}] must not be negative and must add up to at most one per component.")
-        each /= np.maximum(each.sum(axis=0), 1.0)
+        np.divide(each, np.maximum(each.sum(axis=0), 1.0), out=each)
         for array in (values, each):
             array.flags.writeable = False
     both = sum(w and len(values) > 0 for w, values in zip(whole, spikes, strict=True))
     if both > MOST_WHOLE_SPIKED:
         raise InputError(
-            f"At most {MOST_WHOLE_SPIKED} columns of a block may hold integers with spikes, got {both}. Leave the others "
-            "to the dictionaries."
+            f"At most {MOST_WHOLE_SPIKED} columns of a block may hold integers with spikes, got {both}. Leave the "
+            "others to the dictionaries."
         )
     return spikes, weights

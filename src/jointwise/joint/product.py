@@ -208,7 +208,7 @@ class ProductMixture(Expert):
             if isinstance(region, Point):
                 log_weights = log_weights + self.log_conditionals(n, np.array([region.value]))[0]
             else:
-                log_masses, coefficients[n], dictionaries[n] = self._restrict(n, region)
+                log_masses, coefficients[n], dictionaries[n] = self.restrict(n, region)
                 log_weights = log_weights + log_masses
         alive = np.isfinite(log_weights)
         if not alive.any():
@@ -227,7 +227,7 @@ class ProductMixture(Expert):
         """
         return crosstab([partition_masses(*self.factor(n), each) for n, each in regions.items()], self.weights)
 
-    def _restrict(self, n: int, region: Interval | Values) -> tuple[FloatArray, FloatArray, Dictionary]:
+    def restrict(self, n: int, region: Interval | Values) -> tuple[FloatArray, FloatArray, Dictionary]:
         """Log-mass of the region under each component, and the coefficients and atoms truncated to it."""
         b, d = self.coefficients[n], self.dictionaries[n]
         if isinstance(region, Interval):

@@ -11,6 +11,8 @@ one-dimensional quadrature, to about 1e-12. With three or more it comes from a l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
@@ -20,7 +22,7 @@ from jointwise.joint.rectangle import log_rectangle
 from jointwise.joint.tilting import Chain, chain
 
 # Relative error at which no more lattice points are added.
-TOLERANCE = 1e-4
+TOLERANCE = 5e-5
 # Shifts of the lattice, and the least and largest number of its points: at most 2^18 draws in all for a case.
 N_SHIFTS, LEAST_POINTS, MOST_POINTS = 8, 2**6, 2**15
 # Where a coordinate's standard deviation given others is below this share, weights are nearly zero or one. A few points
@@ -86,9 +88,8 @@ def log_window(
     empty = _empty(low, high)
     log_p[empty] = -np.inf
     cases = np.flatnonzero(~empty)
-    patterns, which = np.unique(_has_window(low[cases], high[cases]), axis=0, return_inverse=True)
-    for p, pattern in enumerate(patterns):
-        columns, at = np.flatnonzero(pattern), cases[which.ravel() == p]
+    for pattern, own in _patterns(_has_window(low[cases], high[cases])):
+        columns, at = np.flatnonzero(pattern), cases[own]
         pick = np.ix_(at, columns)
         a, b, w, _, correlation = _standardised(
             mean[pick], covariance[np.ix_(at, columns, columns)], low[pick], high[pick]
@@ -192,6 +193,16 @@ def _empty(low: FloatArray, high: FloatArray) -> BoolArray:
 
 def _has_window(low: FloatArray, high: FloatArray) -> BoolArray:
     return (low > -np.inf) | (high < np.inf)
+
+
+def _patterns(has_window: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:
+    """Yield each distinct row of a mask, and where it stands."""
+    if len(has_window) and (has_window == has_window[0]).all():
+        yield has_window[0], np.arange(len(has_window))
+        return
+    patterns, which = np.unique(has_window, axis=0, return_inverse=True)
+    for p, pattern in enumerate(patterns):
+        yield pattern, np.flatnonzero(which.ravel() == p)
 
 
 def _standardised(

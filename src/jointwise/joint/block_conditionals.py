@@ -1,0 +1,278 @@
+"""Laws of one column of a Gaussian block in many rows, given their other cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import logsumexp, ndtr, softmax
+
+from jointwise._typing import FloatArray, IntArray
+from jointwise.joint.block_density import (
+    NUMBER,
+    NUMBERS,
+    given_means,
+    log_choice,
+    log_density,
+    possible,
+    regression,
+    ways,
+)
+from jointwise.joint.block_gaussian import GaussianBlock
+from jointwise.joint.block_tables import at_points
+from jointwise.joint.conditionals import Conditionals
+from jointwise.joint.intervals import interval_quantile, log_interval
+
+# Nodes of Gauss-Hermite quadrature for means through a warp: an error of about 1e-4 standard deviations.
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+# Nodes for means under windows elsewhere, how far they reach in standard deviations, and how often they are placed.
+_LEGENDRE, _LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(64)
+REACH, N_PASSES = 9.0, 3
+# Standard deviations beyond which no quantile is looked for.
+WIDEST = 60.0
+
+
+class BlockConditionals(Conditionals):
+    r"""Law of column ``c`` in each row: a mixture of Gaussians cut to their windows and seen through the warp.
+
+    .. math:: f(x \mid \text{row}) = \sum_t P_t \left( s_t [x \text{ a spike}] + (1 - s_t) \, w'(x) \,
+              \frac{N(w(x); m_t, v_t)}{P(\text{window})} \right)
+
+    The terms t are the components, times the ways in which cells with integers are at a spike or not.
+
+    Parameters
+    ----------
+    block : GaussianBlock
+        Without windows on coordinates that a row may miss, other than c.
+    c : int
+        The column.
+    X : array of shape (n, d)
+        Rows of the block's columns; column c is ignored.
+    log_rest : array of shape (n, F)
+        Log-weight of each component, with the likelihood of the cells outside the block.
+    """
+
+    def __init__(self, block: GaussianBlock, c: int, X: FloatArray, log_rest: FloatArray) -> None:
+        X = np.where(possible(block, _without(X, c))[:, None], X, np.nan)
+        X[:, c] = np.nan
+        self._block, self._c = block, c
+        found = list(ways(block, X))
+        turn = _turns(found)
+        most, n_components = max(turn, default=0) + 1, block.n_components
+        shape = (len(X), most, n_components)
+        logs, self._mean, self._scale = np.full(shape, -np.inf), np.zeros(shape), np.ones(shape)
+        for k, (rows, choice, at) in zip(turn, found, strict=True):
+            logs[rows, k] = log_rest[rows] + log_choice(block, choice, X[rows], at)
+            self._mean[rows, k], self._scale[rows, k] = _moments(block, c, np.flatnonzero(choice == NUMBER), X[rows])
+        flat = (len(X), most * n_components)
+        logs, self._mean, self._scale = logs.reshape(flat), self._mean.reshape(flat), self._scale.reshape(flat)
+        self._owner = np.tile(np.arange(n_components), most)
+        top = logs.max(axis=1, keepdims=True, initial=-np.inf)
+        impossible = np.isneginf(top[:, 0])
+        with np.errstate(invalid="ignore"):  # -inf - -inf in impossible rows, which have any law
+            terms = np.exp(logs - top)
+            terms[impossible] = 1.0
+            self.log_evidence = np.where(impossible, -np.inf, top[:, 0] + np.log(terms.sum(axis=1)))
+        self._weights = terms / terms.sum(axis=1, keepdims=True)
+        self._low, self._high = block.low[self._owner, c], block.high[self._owner, c]
+        self._log_window = self._by_rows(self._log_mass, np.full(len(X), np.inf))
+
+    def pdf(self, points: FloatArray) -> FloatArray:
+        """Density of each row's law at each of the points; shape (n, points)."""
+        block, c = self._block, self._c
+        z, slope = block.warps[c](points), np.exp(block.warps[c].log_slope(points))
+        spikes, numbers = at_points(block, c, points)
+        out = self._weights @ spikes[:, self._owner].T
+        # integers have the variance of rounding too
+        scale = np.sqrt(self._scale**2 + block.rounding[self._owner, c])
+        numbers = numbers[:, self._owner] * slope[:, None]
+        numbers = numbers * (z[:, None] >= self._low) * (z[:, None] <= self._high)
+        size = max(NUMBERS // self._weights.shape[1], 1)
+        with np.errstate(under="ignore"):
+            for p in range(len(points)):
+                if numbers[p].any():
+                    for start in range(0, len(out), size):
+                        at = slice(start, start + size)
+                        y = (z[p] - self._mean[at]) / scale[at]
+                        height = np.exp(-0.5 * y**2 - self._log_window[at]) / scale[at] / np.sqrt(2 * np.pi)
+                        out[at, p] += (self._weights[at] * height) @ numbers[p]
+        return out
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """P(X <= x[i]) in each row i; shape (n,)."""
+        block, c = self._block, self._c
+        tops = block.warps[c](np.floor(x) + 0.5 if block.whole[c] else x)
+        below = _below(block, c, x)
+        log_mass = self._by_rows(self._log_mass, tops) - self._log_window
+        inside = below[:, self._owner] + block.no_spike[c][self._owner] * np.exp(log_mass)
+        return np.minimum(np.einsum("nt,nt->n", self._weights, inside), 1.0)
+
+    def mean(self) -> FloatArray:
+        """Mean in each row; shape (n,)."""
+        block, c = self._block, self._c
+        total = np.zeros_like(self._weights)
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            total += weight * self._by_rows(self._quantiles, np.full(len(total), ndtr(node)))
+        warp = block.warps[c]
+        if warp.is_straight and not (np.isfinite(self._low) | np.isfinite(self._high)).any():
+            total = warp.inverse(self._mean)
+        spikes = block.spikes[c] @ block.spike_weights[c]
+        given_term = spikes[self._owner] + block.no_spike[c][self._owner] * total
+        return np.asarray(np.einsum("nt,nt->n", self._weights, given_term))
+
+    def bracket(self, q: float) -> tuple[FloatArray, FloatArray]:
+        """Numbers between which the q-quantile of each row lies; shapes (n,)."""
+        ends = self._by_rows(self._quantiles, np.full(len(self._weights), q))
+        used = (self._weights > 0) & (self._block.no_spike[self._c][self._owner] > 0)
+        low = np.where(used, ends, np.inf).min(axis=1)
+        high = np.where(used, ends, -np.inf).max(axis=1)
+        spikes = self._block.spikes[self._c][self._block.spike_weights[self._c].any(axis=1)]
+        if len(spikes):
+            low, high = np.minimum(low, spikes[0]), np.maximum(high, spikes[-1])
+        return (np.floor(low), np.ceil(high)) if self._block.whole[self._c] else (low, high)
+
+    def _by_rows(self, function: Callable[[slice, FloatArray], FloatArray], x: FloatArray) -> FloatArray:
+        """Values (n, terms) of a function of rows, some at a time."""
+        size = max(NUMBERS // self._weights.shape[1], 1)
+        parts = [function(slice(s, s + size), x[s : s + size]) for s in range(0, max(len(x), 1), size)]
+        return np.concatenate(parts)
+
+    def _log_mass(self, at: slice, top: FloatArray) -> FloatArray:
+        """Log-probability of the window below ``top`` (rows,) under the Gaussian of each term."""
+        high = np.minimum(self._high, top[:, None])
+        a, b = (self._low - self._mean[at]) / self._scale[at], (high - self._mean[at]) / self._scale[at]
+        width = np.where(np.isfinite(self._low) & np.isfinite(high), (high - self._low), np.inf) / self._scale[at]
+        out = np.full(a.shape, -np.inf)
+        some = a < b
+        out[some] = log_interval(a[some], b[some], width[some])
+        return out
+
+    def _quantiles(self, at: slice, q: FloatArray) -> FloatArray:
+        """Quantiles of the numbers of each term."""
+        mean, scale = self._mean[at], self._scale[at]
+        low, high = np.broadcast_to(self._low, mean.shape), np.broadcast_to(self._high, mean.shape)
+        finite = np.isfinite(low) & np.isfinite(high)
+        with np.errstate(invalid="ignore"):
+            width = np.where(finite, high - low, np.inf) / scale
+        level = np.broadcast_to(q[:, None], mean.shape)
+        y = interval_quantile((low - mean) / scale, (high - mean) / scale, width, level)[0]
+        return self._block.warps[self._c].inverse(np.clip(mean + scale * y, low, high))
+
+
+class WindowedConditionals(Conditionals):
+    """Law of column ``c`` in each row under windows on coordinates that rows miss: ratios of densities with windows.
+
+    Parameters
+    ----------
+    block, c, X, log_rest
+        As in :class:`BlockConditionals`.
+    """
+
+    def __init__(self, block: GaussianBlock, c: int, X: FloatArray, log_rest: FloatArray) -> None:
+        X = np.where(possible(block, _without(X, c))[:, None], X, np.nan)
+        X[:, c] = np.nan
+        self._block, self._c, self._X = block, c, X
+        logs = log_rest + log_density(block, X)
+        impossible = np.isneginf(logs.max(axis=1))
+        X[impossible] = np.nan  # any law will do
+        self._log_rest = np.where(impossible[:, None], 0.0, log_rest)
+        self._logs = self._log_rest + log_density(block, X)
+        self._total = np.asarray(logsumexp(self._logs, axis=1))
+        self.log_evidence = np.where(impossible, -np.inf, self._total)
+
+    def pdf(self, points: FloatArray) -> FloatArray:
+        """Density of each row's law at each of the points; shape (n, points)."""
+        out = np.empty((len(self._X), len(points)))
+        rows = self._X.copy()
+        for p, point in enumerate(points):
+            rows[:, self._c] = point
+            logs = self._log_rest + log_density(self._block, rows)
+            out[:, p] = np.exp(logsumexp(logs, axis=1) - self._total)
+        return out
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """P(X <= x[i]) in each row i; shape (n,)."""
+        block, c = self._block, self._c
+        top = np.full((len(x), block.n_coordinates), np.inf)
+        top[:, c] = block.warps[c](np.floor(x) + 0.5 if block.whole[c] else x)
+        inside = np.exp(self._log_rest + log_density(block, self._X, top) - self._total[:, None])
+        at_spikes = _below(block, c, x) * np.exp(self._logs - self._total[:, None])
+        return np.minimum((at_spikes + block.no_spike[c] * inside).sum(axis=1), 1.0)
+
+    def mean(self) -> FloatArray:
+        """Mean in each row; shape (n,)."""
+        block, c = self._block, self._c
+        posterior = np.exp(self._logs - self._total[:, None])
+        smooth = block.changed(whole=(False,) * block.n_columns, covariances=block.latent_covariances)
+        total = np.empty_like(posterior)
+        for r in range(block.n_components):
+            total[:, r] = _tilted_mean(smooth.take([r]), c, self._X)
+        total[posterior == 0] = 0.0
+        spikes = block.spikes[c] @ block.spike_weights[c]
+        return np.asarray(np.einsum("nr,nr->n", posterior, spikes + block.no_spike[c] * total))
+
+    def bracket(self, q: float) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002  # one bracket holds all quantiles
+        """Numbers between which the quantiles of each row lie; shapes (n,)."""
+        block, c = self._block, self._c
+        reach = WIDEST * np.sqrt(block.covariances[:, c, c])
+        low = np.maximum(block.low[:, c], block.means[:, c] - reach).min()
+        high = np.minimum(block.high[:, c], block.means[:, c] + reach).max()
+        ends = np.concatenate([block.warps[c].inverse(np.array([low, high])), block.spikes[c]])
+        return np.full(len(self._X), np.floor(ends.min())), np.full(len(self._X), np.ceil(ends.max()))
+
+
+def _without(X: FloatArray, c: int) -> FloatArray:
+    X = X.copy()
+    X[:, c] = np.nan
+    return X
+
+
+def _turns(found: list[tuple[IntArray, IntArray, IntArray]]) -> list[int]:
+    """Return which way of its rows each entry is: the first, the second, ..."""
+    out: list[int] = []
+    for i, (rows, _, _) in enumerate(found):
+        out.append(out[-1] + 1 if i and found[i - 1][0] is rows else 0)
+    return out
+
+
+def _moments(block: GaussianBlock, c: int, given: IntArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (n, F) and deviation (F,) of coordinate ``c`` given the numbers of some columns."""
+    z = np.stack([block.warps[k](X[:, k]) for k in given], axis=1) if len(given) else np.empty((len(X), 0))
+    rest = np.array([c])
+    gain, covariance = regression(block, given, rest)
+    return given_means(block, given, z, rest, gain)[:, :, 0], np.sqrt(covariance[:, 0, 0])
+
+
+def _below(block: GaussianBlock, c: int, x: FloatArray) -> FloatArray:
+    """Probability of the spikes of column ``c`` that are at most ``x`` given each component; shape (n, F)."""
+    ladder = np.concatenate([np.zeros((1, block.n_components)), np.cumsum(block.spike_weights[c], axis=0)])
+    return np.asarray(ladder[np.searchsorted(block.spikes[c], x, side="right")])
+
+
+def _tilted_mean(block: GaussianBlock, c: int, X: FloatArray) -> FloatArray:
+    """Mean of column ``c`` in each row of one component, its numbers alone; shape (n,).
+
+    Gauss-Legendre nodes follow the tilted law: its moments from one pass place the nodes of the next.
+    """
+    mean, scale = np.zeros(len(X)), np.ones(len(X))
+    for rows, choice, _ in ways(block, X):
+        means, scales = _moments(block, c, np.flatnonzero(choice == NUMBER), X[rows])
+        mean[rows], scale[rows] = means[:, 0], scales[0]
+    spikes, weights = list(block.spikes), list(block.spike_weights)
+    spikes[c], weights[c] = np.empty(0), np.empty((0, 1))
+    bare = block.changed(spikes=tuple(spikes), spike_weights=tuple(weights))
+    low, high, warp = block.low[0, c], block.high[0, c], block.warps[c]
+    for _ in range(N_PASSES):
+        mean = np.clip(mean, low, high)
+        start, end = np.maximum(low, mean - REACH * scale), np.minimum(high, mean + REACH * scale)
+        z = start[:, None] + 0.5 * (end - start)[:, None] * (1 + _LEGENDRE)
+        x = warp.inverse(z)
+        rows = np.repeat(X, x.shape[1], axis=0)
+        rows[:, c] = x.ravel()
+        logs = log_density(bare, rows)[:, 0].reshape(x.shape) - warp.log_slope(x)
+        share = softmax(np.where(np.isneginf(logs), -1e300, logs), axis=1) * _LEGENDRE_WEIGHTS
+        share /= share.sum(axis=1, keepdims=True)
+        mean = (share * z).sum(axis=1)
+        scale = np.maximum(np.sqrt((share * (z - mean[:, None]) ** 2).sum(axis=1)), 1e-3 * scale)
+    return np.asarray((share * x).sum(axis=1))

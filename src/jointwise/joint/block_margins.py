@@ -1,0 +1,164 @@
+"""Laws of single columns of a Gaussian block, as atoms of a dictionary.
+
+Without windows on other coordinates the law of a column given a component is a Gaussian, cut to the column's own window
+and seen through its warp. Windows elsewhere tilt it. A tilted law is tabulated: its quantiles are those of a Gaussian
+through a warp with a few hundred knots, exact at the knots.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from jointwise._typing import FloatArray
+from jointwise.dictionary import Dictionary
+from jointwise.families import Family, Gaussian, Lattice, PointMass, Warped
+from jointwise.joint.block_density import log_inside
+from jointwise.joint.block_gaussian import GaussianBlock
+from jointwise.joint.window import sample_window
+from jointwise.warps import Warp
+
+# A window that is further out, in standard deviations, sees the Gaussian as one with the same slope at its end.
+FARTHEST = 30.0
+# Points at which a tilt is evaluated: with at most two windows, where it is a closed form, and with more.
+N_POINTS, N_POINTS_LATTICE = 1025, 33
+# Knots of a tabulated law, and draws that say where it lies.
+N_KNOTS, N_DRAWS = 257, 512
+# A law is tabulated as far as this many standard deviations, and at least until its density has fallen by exp(-FALL).
+REACH, FALL = 9.0, 35.0
+# Mass beyond the last knot on either side.
+TAIL = 1e-14
+
+
+def column_factor(block: GaussianBlock, c: int) -> tuple[Dictionary, FloatArray]:
+    """Law of column ``c`` given each component: atoms, and their weights of shape (atoms, F)."""
+    elsewhere = block.has_window.copy()
+    elsewhere[c] = False
+    latent = block.changed(covariances=block.latent_covariances, whole=(False,) * block.n_columns)
+    families: list[Family] = []
+    owners: list[int] = []
+    for r_all, low, high in _own_windows(block, c):
+        tilted = elsewhere & ((block.low[r_all] > -np.inf) | (block.high[r_all] < np.inf)).any(axis=0)
+        if tilted.any():
+            families += [_tilted(latent.take([r]), c) for r in r_all]
+        else:
+            scale = np.sqrt(latent.covariances[r_all, c, c])
+            families.append(_windowed(block.means[r_all, c], scale, low, high))
+        owners += r_all
+    seen = [Warped.through(block.warps[c], family) for family in families]
+    return _with_spikes(block, c, [Lattice(family) if block.whole[c] else family for family in seen], owners)
+
+
+def plain_dictionary(block: GaussianBlock, c: int) -> Dictionary:
+    """Atoms of column ``c`` without windows: its kind and its spikes."""
+    unbounded = np.full_like(block.low, np.inf)
+    return column_factor(block.changed(low=-unbounded, high=unbounded), c)[0]
+
+
+def _own_windows(block: GaussianBlock, c: int) -> list[tuple[list[int], float, float]]:
+    """Return the components that are not always at a spike, grouped by their windows of column ``c``."""
+    groups: dict[tuple[float, float], list[int]] = {}
+    for r in np.flatnonzero(block.no_spike[c] > 0):
+        groups.setdefault((float(block.low[r, c]), float(block.high[r, c])), []).append(int(r))
+    return [(components, *window) for window, components in groups.items()]
+
+
+def _with_spikes(
+    block: GaussianBlock, c: int, families: list[Family], owners: list[int]
+) -> tuple[Dictionary, FloatArray]:
+    coefficients = np.zeros((len(owners), block.n_components))
+    coefficients[np.arange(len(owners)), owners] = block.no_spike[c][owners]
+    used = block.spike_weights[c].any(axis=1)
+    if used.any():
+        families = [*families, PointMass(block.spikes[c][used])]
+        coefficients = np.concatenate([coefficients, block.spike_weights[c][used]])
+    return Dictionary(tuple(families)), coefficients / coefficients.sum(axis=0)
+
+
+def _windowed(mean: FloatArray, scale: FloatArray, low: float, high: float) -> Family:
+    """Return Gaussian atoms cut to a window."""
+    end = np.clip(mean, low, high)  # the point of the window nearest to the mean
+    out = np.abs(end - mean) / scale
+    far = out > FARTHEST
+    new = np.where(far, scale * FARTHEST / np.maximum(out, FARTHEST), scale)
+    atoms = Gaussian(np.where(far, end - np.sign(end - mean) * FARTHEST * new, mean), new)
+    return atoms.truncate(low, high)
+
+
+def extent(block: GaussianBlock, c: int) -> tuple[float, float, float]:
+    """Return the ends between which coordinate ``c`` of a block with one component has its mass, and its spread."""
+    centre, scale = _place(block, c)
+    z, log_density = _log_density(block, c, float(block.low[0, c]), float(block.high[0, c]), centre, scale)
+    first, last = np.flatnonzero(log_density > log_density.max() - FALL)[[0, -1]]
+    return float(z[max(first - 1, 0)]), float(z[min(last + 1, len(z) - 1)]), scale
+
+
+def _place(block: GaussianBlock, c: int) -> tuple[float, float]:
+    """Return centre and spread of coordinate ``c`` of one component inside its windows, from fixed draws."""
+    draws = sample_window(
+        block.means[0], block.covariances[0], block.low[0], block.high[0], N_DRAWS, np.random.default_rng(0)
+    )[:, c]
+    return float(draws.mean()), max(float(draws.std()), 1e-12 * float(np.sqrt(block.covariances[0, c, c])))
+
+
+def _tilted(block: GaussianBlock, c: int) -> Family:
+    """Return the law of coordinate ``c`` of a block with one component and windows elsewhere, tabulated."""
+    low, high = float(block.low[0, c]), float(block.high[0, c])
+    centre, scale = _place(block, c)
+    z, log_density = _log_density(block, c, low, high, centre, scale)
+    knots = _knots(z, log_density, scale)
+    # the density on three points between neighbouring knots integrates to 1e-10 or so by Simpson's rule
+    spline = CubicSpline(z, log_density)
+    fine = np.interp(np.arange(4 * (len(knots) - 1) + 1) / 4, np.arange(len(knots)), knots)
+    density = np.exp(spline(fine) - log_density.max())
+    masses = (
+        np.diff(knots)
+        / 12
+        * (density[:-4:4] + 4 * density[1:-3:4] + 2 * density[2:-2:4] + 4 * density[3:-1:4] + density[4::4])
+    )
+    below = np.concatenate([[0.0], np.cumsum(masses)])
+    above = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
+    total = below[-1]
+    keep = (below >= TAIL * total) & (above >= TAIL * total)
+    keep[0] |= knots[0] == low
+    keep[-1] |= knots[-1] == high
+    below, above, knots, height = below[keep] / total, above[keep] / total, knots[keep], density[::4][keep] / total
+    base = _windowed(np.array([centre]), np.array([scale]), low, high)
+    v = np.where(below < 0.5, base.ppf(below)[:, 0], base.isf(above)[:, 0])
+    slopes = height / base.pdf(v)[:, 0]
+    rising = np.concatenate([[True], (np.diff(v) > 0) & (np.diff(knots) > 0)]) & (slopes > 0) & np.isfinite(slopes)
+    return Warped.through(Warp(knots[rising], v[rising], slopes[rising]), base)
+
+
+def _log_density(
+    block: GaussianBlock, c: int, low: float, high: float, centre: float, scale: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return points of coordinate ``c`` and its log-density there, up to a constant, wherever it has mass."""
+    n_windows = int(block.has_window.sum()) - int(block.has_window[c])
+    n = N_POINTS if n_windows <= 2 else N_POINTS_LATTICE
+    left, right = REACH, REACH
+    for _ in range(12):
+        z = np.linspace(max(low, centre - left * scale), min(high, centre + right * scale), n)
+        tilt = log_inside(block, np.array([c]), z[:, None], block.low[None], block.high[None])[0][:, 0]
+        log_density = tilt - 0.5 * (z - block.means[0, c]) ** 2 / block.covariances[0, c, c]
+        top = log_density.max()
+        short_left = log_density[0] > top - FALL and z[0] > low
+        short_right = log_density[-1] > top - FALL and z[-1] < high
+        if not short_left and not short_right:
+            break
+        left, right = left * (1.5 if short_left else 1.0), right * (1.5 if short_right else 1.0)
+    within = log_density > top - 600  # what is further down is nothing, and a spline would not follow its fall
+    first, last = np.flatnonzero(within)[[0, -1]]
+    return z[first : last + 1], log_density[first : last + 1]
+
+
+def _knots(z: FloatArray, log_density: FloatArray, scale: float) -> FloatArray:
+    """Return knots that are closer where the log-density bends."""
+    bend = np.gradient(np.gradient(log_density, z), z)
+    speed = 1 / scale + np.sqrt(np.abs(bend))
+    speed = speed * np.exp(0.1 * np.maximum(log_density - log_density.max(), -80.0))  # and where there is mass
+    speed += 0.1 * speed.mean()
+    steps = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(z))])
+    knots = np.interp(np.linspace(0.0, steps[-1], N_KNOTS), steps, z)
+    knots[[0, -1]] = z[[0, -1]]
+    return np.unique(knots)
