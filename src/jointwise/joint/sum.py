@@ -270,8 +270,8 @@ class WeightedSum(Expert):
         means = np.array([[expert.margin(n).mean() for n in variables] for expert in self.experts])
         with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: what has no mean stays NaN
             centred = means - self.shares @ means
-            between = np.asarray((centred.T * self.shares) @ centred)
-            out = self._mean([expert.covariance() for expert in self.experts]) + between
+            within = self._mean([expert.covariance() for expert in self.experts])
+            out = np.asarray(within + (centred.T * self.shares) @ centred)
         np.fill_diagonal(out, [self.margin(n).var() for n in variables])
         return out
 
