@@ -7,14 +7,15 @@ imported; it passes with it.
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.estimators.cases import make_classifier, make_imputer
 
-from jointwise import JUPAD
+from jointwise import JUPAD, GaussianBlocks
 
 # Few components and starts: the checks ask for manners, not for accuracy, and run hundreds of fits.
 SMALL = {"n_components": 3, "n_init": 1, "max_iter": 300}
 
 
 ESTIMATORS = [
-    JUPAD(**SMALL), make_classifier(**SMALL), make_imputer(**SMALL), make_imputer(**SMALL, sample_posterior=True),
+    JUPAD(**SMALL), GaussianBlocks(n_components=3, max_iter=300), make_classifier(**SMALL), make_imputer(**SMALL),
+    make_imputer(**SMALL, sample_posterior=True),
 ]  # fmt: skip
 
 

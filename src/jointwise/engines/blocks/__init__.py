@@ -8,12 +8,13 @@ the card.
 from __future__ import annotations
 
 from jointwise._typing import CodeArray, FloatArray
-from jointwise.engines import COMPILED_CELLS
 from jointwise.engines.blocks.base import BlockComponents, BlockEngine, BlockLayout, BlockSums
 from jointwise.engines.blocks.reference import ReferenceBlockEngine
 
 __all__ = ["BlockComponents", "BlockEngine", "BlockLayout", "BlockSums", "ReferenceBlockEngine", "block_engine"]
 
+# From this many cells on, compiled passes repay loading the compiler: a fit makes hundreds, ten times faster each.
+COMPILED_BLOCK_CELLS = 1_000
 
 def block_engine(
     codes: CodeArray,
@@ -27,7 +28,7 @@ def block_engine(
         from jointwise.engines.blocks.cuda import CudaBlockEngine  # loads PyTorch
 
         return CudaBlockEngine(codes, layout, weights)
-    if codes.size < COMPILED_CELLS:
+    if codes.size < COMPILED_BLOCK_CELLS:
         return ReferenceBlockEngine(codes, layout, weights)
     from jointwise.engines.blocks.compiled import CompiledBlockEngine  # loads numba, which small fits do not need
 

@@ -26,6 +26,8 @@ FIRST_NUMBER, FIRST_NU = 6, 20.0
 ROWS_PER_COMPONENT = 8
 # Larger tables bear more components: their number grows with this power of the rows.
 GROWTH = 0.3
+# Most rows x components x numbers of a row and component that one pass takes, about two seconds on two cores.
+MOST_WORK = 1e9
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 1e-3
 # A climb goes on over this many numbers that gain nothing.
@@ -83,7 +85,7 @@ def choose_blocks(
         Keeps each score.
     """
     n_models = number_of_models(options, len(rows))
-    most = max(rows.n_rows / ROWS_PER_COMPONENT, 1)
+    most = max(min(rows.n_rows / ROWS_PER_COMPONENT, _affordable(len(rows), len(design.columns))), 1)
     if options.n_components == "auto":
         numbers = [number for number in NUMBERS if number <= most]
     else:
@@ -99,8 +101,13 @@ def choose_blocks(
     n_components, nu = search.best(numbers, nus)
     score = search.held_out(n_components, nu)
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
-        n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(numbers))
+        n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
     return BlockChoice(n_components, nu, options.beta, n_models, score)
+
+
+def _affordable(n_rows: int, d: int) -> float:
+    """Return the most components of a table of this many rows, for a fit that ends soon."""
+    return MOST_WORK / max(n_rows * (d * d / 2 + d + 10), 1)
 
 
 def number_of_models(options: BlockOptions, n_rows: int) -> int:

@@ -26,6 +26,10 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksEM
 
 # A component with fewer rows than this is dropped.
 LEAST_ROWS = 0.5
+# Runs on parts of a large table stop earlier than that on all rows, by this factor of the tolerance.
+PART_TOL = 3.0
+# Above this many rows the tolerance grows with them, up to ten times: the last digits would take most of the time.
+COARSER_ROWS, COARSEST = 100_000, 10.0
 
 Callback = Callable[[int, float], None]
 
@@ -124,6 +128,7 @@ def _fit_model(
     rows are left to do. The scale that the sample settles is that of all runs.
     """
     rng = np.random.default_rng(seed)
+    tol = options.tol * float(np.clip(rows.n_rows / COARSER_ROWS, 1.0, COARSEST))
     sizes = [n for n in (START_ROWS, *part_sizes(len(rows))) if n < len(rows)]
     parts = [rows.take(spread_positions(len(rows), n, rng)) for n in sizes]
     problem = design.problem(rows, choice.nu, choice.beta)
@@ -138,7 +143,7 @@ def _fit_model(
         own = record.of_part(len(part))
         some = replace(problem, rows=part.block_engine(design.layout), n_rows=part.n_rows)
         start = solve(
-            BlocksEM(start, tol=options.tol),
+            BlocksEM(start, tol=PART_TOL * tol),
             some,
             max_steps=options.max_iter,
             callback=callback,
@@ -146,7 +151,7 @@ def _fit_model(
             on_state=own.on_state,
         ).value
     solution = solve(
-        BlocksEM(start, tol=options.tol),
+        BlocksEM(start, tol=tol),
         problem,
         max_steps=options.max_iter,
         callback=callback,

@@ -51,9 +51,19 @@ def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.r
     features = [_filled(block_values(design, sample))]
     for n, dictionary in zip(design.others, design.dictionaries, strict=True):
         bins = design.axes[n].n_bins
-        if dictionary.is_identity and 1 < bins <= MOST_CATEGORIES:
+        if not dictionary.is_identity:
+            features.append(_filled(_ranks(sample, n)[:, None]))
+        elif 1 < bins <= MOST_CATEGORIES:
             features.append(np.eye(bins + 1)[sample.codes[:, n]][:, :bins])
-    return k_means(np.hstack(features), _weights(sample), n_components, rng)
+    values = np.hstack(features)
+    return k_means(values, _weights(sample), n_components, rng) if values.size else np.zeros(len(sample), np.int64)
+
+
+def _ranks(rows: CodedRows, n: int) -> FloatArray:
+    """Return the share of the rows below each cell of a column, scaled to a variance of one; NaN where missing."""
+    counts = rows.marginal(n)
+    shares = (np.cumsum(counts) - counts / 2) / max(float(counts.sum()), 1e-300)
+    return np.asarray(np.append(np.sqrt(12) * shares, np.nan)[rows.codes[:, n]])
 
 
 def block_values(design: Design, rows: CodedRows) -> FloatArray:
