@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from jointwise._checks import warn_caller
 from jointwise.fitting import Fit
 from jointwise.fitting.blocks import BlockFit
+from jointwise.fitting.stack import StackFit
 from jointwise.joint.density import JointDensity
 from jointwise.solvers import Status
 from jointwise.tables.variables import Variable
@@ -27,15 +28,17 @@ METHODS = {
 }
 
 
-def summary_text(name: str, fit: Fit | BlockFit) -> str:
+def summary_text(name: str, fit: Fit | BlockFit | StackFit) -> str:
     """Return lines on the fit, then a table of the columns.
 
     Parameters
     ----------
     name : str
         The estimator's.
-    fit : Fit or BlockFit
+    fit : Fit, BlockFit or StackFit
     """
+    if isinstance(fit, StackFit):
+        return "\n".join([*_stack_lines(name, fit), "", *_aligned(_stack_cells(fit))])
     if isinstance(fit, BlockFit):
         return "\n".join([*_block_lines(name, fit), "", *_aligned(_block_cells(fit))])
     return "\n".join([*_fit_lines(name, fit), "", *_aligned(_column_cells(fit.density))])
@@ -100,18 +103,68 @@ def _block_cells(fit: BlockFit) -> Iterator[tuple[str, ...]]:
         yield variable.name, *_about(variable), place
 
 
-def _first_lines(name: str, fit: Fit | BlockFit) -> Iterator[str]:
+def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
+    yield from _first_lines(name, fit)
+    if len(fit.fits) > 1 or fit.held_out is not None:
+        yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by held-out rows"
+    else:
+        yield f"experts: {next(iter(fit.fits))} alone"
+    yield f"components: {fit.density.n_components}"
+    if fit.final:
+        yield _steps(fit)
+    if fit.held_out is not None:
+        yield f"held-out log-likelihood of a row: {fit.held_out:.3f}"
+    yield from _verdict(fit.density)
+    yield ""
+    yield from _aligned(_expert_cells(fit))
+
+
+def _expert_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
+    yield "expert", "weight", "held-out", "components", "chosen"
+    for expert in fit.experts:
+        held_out = "" if expert.held_out is None else f"{expert.held_out:.3f}"
+        if expert.fit is None:
+            yield expert.name, "dropped", held_out, "", ""
+            continue
+        components = str(expert.fit.density.n_components)
+        yield expert.name, f"{expert.weight:.2f}", held_out, components, _chosen(expert.fit)
+
+
+def _chosen(fit: Fit | BlockFit) -> str:
+    """What a fit has chosen, in short."""
+    n_models = len(fit.final) or 1
+    each = f"{n_models} x " * (n_models > 1)
+    if isinstance(fit, BlockFit):
+        block = len(fit.design.columns)
+        return f"{each}{fit.choice.n_components} at the start, nu {fit.choice.nu:g}, {block} columns in the block"
+    beta = "" if fit.choice.beta is None else f", beta {fit.choice.beta:g}"
+    return f"{each}{fit.choice.n_components} at the start{beta}"
+
+
+def _stack_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
+    left_out: dict[str, str] = {}
+    for each in fit.fits.values():
+        if isinstance(each, BlockFit):
+            left_out = left_out or each.design.left_out
+    blocks = any(isinstance(each, BlockFit) for each in fit.fits.values())
+    yield "column", "kind", "values", "step", "in blocks" if blocks else ""
+    for variable in fit.density.schema:
+        place = "" if not blocks else "yes" if variable.name not in left_out else f"no: {left_out[variable.name]}"
+        yield variable.name, *_about(variable), place
+
+
+def _first_lines(name: str, fit: Fit | BlockFit | StackFit) -> Iterator[str]:
     n_columns = len(fit.density.names)
     yield f"{name}: joint density of {n_columns} column{'s' * (n_columns > 1)}"
     yield f"rows: {fit.n_rows:,.10g}"
 
 
-def _steps(fit: Fit | BlockFit) -> str:
+def _steps(fit: Fit | BlockFit | StackFit) -> str:
     ending = (fit.unfinished.status if fit.unfinished else Status.CONVERGED).value.replace("_", " ")
     return f"steps: {' + '.join(str(solution.n_steps) for solution in fit.final)}, {ending}"
 
 
-def warn_unfinished(fit: Fit | BlockFit) -> None:
+def warn_unfinished(fit: Fit | BlockFit | StackFit) -> None:
     """Warn of a fit that stopped short, with what to do about it."""
     if fit.unfinished is None:
         return
@@ -119,8 +172,8 @@ def warn_unfinished(fit: Fit | BlockFit) -> None:
     remedy = (
         "The density is the one reached by then; fit again for the rest."
         if fit.was_interrupted
-        else f"Raise max_iter (now {options.max_iter}) or tol (now {options.tol}), or lower n_components (now "
-        f"{options.n_components})."
+        else f"Raise max_iter (now {options.max_iter}) or tol (now {options.tol})"
+        + ("." if isinstance(fit, StackFit) else f", or lower n_components (now {options.n_components}).")
     )
     warn_caller(f"{fit.unfinished.message} {remedy}", ConvergenceWarning)
 

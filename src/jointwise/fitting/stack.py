@@ -21,10 +21,11 @@ from scipy.special import logsumexp
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
-from jointwise.fitting.blocks import BlockFit
+from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import row_folds
 from jointwise.fitting.held_out import Repeated, check_part
+from jointwise.fitting.options import Options
 from jointwise.fitting.result import Ended, Fit
 from jointwise.fitting.rows import in_order
 from jointwise.joint.check import Check
@@ -112,6 +113,11 @@ class StackFit(Ended):
     def fits(self) -> dict[str, Fit | BlockFit]:
         """The fits of the experts that were kept, by name."""
         return {each.name: each.fit for each in self.experts if each.fit is not None}
+
+    @property
+    def options(self) -> Options | BlockOptions:
+        """Options of an expert; those of the last run are the same in all."""
+        return next(iter(self.fits.values())).options
 
     @property
     def stages(self) -> dict[str, Solution[Any]]:

@@ -16,6 +16,7 @@ __all__ = ["BlockComponents", "BlockEngine", "BlockLayout", "BlockSums", "Refere
 # From this many cells on, compiled passes repay loading the compiler: a fit makes hundreds, ten times faster each.
 COMPILED_BLOCK_CELLS = 1_000
 
+
 def block_engine(
     codes: CodeArray,
     layout: BlockLayout,

@@ -20,7 +20,7 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-NUS = (2.0, 20.0, 100.0)
+NUS = (0.5, 3.0, 20.0, 100.0)
 FIRST_NUMBER, FIRST_NU = 6, 20.0
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
