@@ -12,7 +12,7 @@ from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
+from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -98,7 +98,7 @@ def choose_blocks(
     if not folds:  # one row
         return BlockChoice(numbers[0], nus[-1], options.beta, n_models)
     search = _Search(design, folds, options.beta, int(rng.integers(2**32)), checkpoint or Checkpoint())
-    n_components, nu = search.best(numbers, nus)
+    n_components, nu = search.best(numbers, nus) if len(rows) >= SMALL_TABLE else search.best_of_each(numbers, nus)
     score = search.held_out(n_components, nu)
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
         n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
@@ -164,6 +164,12 @@ class _Search:
             if not self.held_out(numbers[at], better) > self.held_out(numbers[at], nu) + LEAST_GAIN:
                 return numbers[at], nu
             nu = better
+
+    def best_of_each(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
+        """Return the best place uphill over all nu: few components want a weak prior, many a strong one."""
+        first = _nearest(numbers, FIRST_NUMBER)
+        places = [(numbers[self._climb(numbers, first, nu)], nu) for nu in nus]
+        return max(places, key=lambda place: self.held_out(*place))
 
     def _climb(self, numbers: Sequence[int], at: int, nu: float) -> int:
         """Return the position of the best number found uphill from one, upwards first."""
