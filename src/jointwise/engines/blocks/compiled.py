@@ -120,7 +120,7 @@ class CompiledBlockEngine(BlockEngine):
             np.array(layout.others, dtype=np.int64),
             np.concatenate([*layout.values, np.empty(0)]),
             bin_starts(n_intervals),
-            layout.table_starts,
+            np.array(layout.table_starts),
         )
 
     def sums(self, components: BlockComponents) -> BlockSums:
@@ -128,10 +128,11 @@ class CompiledBlockEngine(BlockEngine):
         components.check(self._layout)
         n, (F, d) = len(self._rows.codes), components.means.shape
         tables = self._layout.stacked(components)
+        # copies: numba would compile anew for arrays that were sent, which are read-only
         mixture = _Mixture(
-            np.ascontiguousarray(components.log_weights),
-            np.ascontiguousarray(components.means.T),
-            np.ascontiguousarray(components.covariances.transpose(1, 2, 0)),
+            np.array(components.log_weights),
+            np.array(components.means.T, order="C"),
+            np.array(components.covariances.transpose(1, 2, 0), order="C"),
             tables,
         )
         n_parts = _n_parts(n, tables.nbytes + 8 * F * (1 + d + d * d))
@@ -168,14 +169,13 @@ def _read_only(array: AnyArray) -> AnyArray:
 
 def _sorted(codes: CodeArray, layout: BlockLayout) -> AnyArray:
     """Return the rows of each window, counted from its start, sorted by pattern; empty if all rows are complete."""
-    order = np.empty(0, dtype=np.uint16)
+    order = np.empty(len(codes), dtype=np.uint16)
+    complete = True
     for start in range(0, len(codes), WINDOW):
         words = _patterns(codes[start : start + WINDOW], layout)
-        if not len(order) and words.any():
-            order = (np.arange(len(codes)) % WINDOW).astype(np.uint16)
-        if words.any():
-            order[start : start + WINDOW] = np.lexsort(words.T)
-    return order
+        order[start : start + WINDOW] = np.lexsort(words.T)
+        complete = complete and not words.any()
+    return order[:0].copy() if complete else order
 
 
 def _patterns(codes: CodeArray, layout: BlockLayout) -> AnyArray:
