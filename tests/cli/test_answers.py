@@ -12,6 +12,7 @@ from jointwise.cli import answers
 from jointwise.cli.language import bind, parse_question
 from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
 from jointwise.families import Cauchy, Exponential, Gaussian, StudentT
+from jointwise.joint.crosstab import region_masses
 from jointwise.joint.events import Interval, Point
 from jointwise.joint.product import ProductMixture
 from jointwise.tables.variables import Schema, Variable
@@ -132,9 +133,9 @@ def own_masses(mixture, n, part):
     """Mass of each row of a variable under each component, without the points that have rows of their own."""
     points = [region for region in part.regions if isinstance(region, Point)]
     return [
-        mixture.region_masses(n, region)
+        region_masses(*mixture.factor(n), region)
         - sum(
-            mixture.region_masses(n, point)
+            region_masses(*mixture.factor(n), point)
             for point in points
             if isinstance(region, Interval) and region.low <= point.value <= region.high
         )

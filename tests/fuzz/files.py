@@ -20,7 +20,8 @@ def run(case: Case) -> None:
     place.write_bytes(data)
     gone, density = refused(jointwise.load, place)
     if not gone:
-        case.note(f"loaded: {density!r} {[list(d.families) for d in density.mixture.dictionaries]}")
+        dictionaries = [density.mixture.dictionary(n) for n in range(len(density.names))]
+        case.note(f"loaded: {density!r} {[list(d.families) for d in dictionaries]}")
         use(density)
 
 

@@ -4,14 +4,18 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
 from scipy import stats
-from tests.joint.cases import random_density
+from scipy.special import gammaincc, softmax
+from tests.joint.cases import cases, random_density, random_event
+from tests.joint.experts import Opaque
 
 from jointwise import Dictionary, JointDensity
-from jointwise.exceptions import RareEventWarning
-from jointwise.families import Gaussian
+from jointwise.exceptions import ImpossibleEventError, RareEventWarning
+from jointwise.families import Gaussian, Uniform
 from jointwise.joint import ProductMixture
 from jointwise.joint.conditioning import RARE, rarity
+from jointwise.joint.crosstab import region_masses
 from jointwise.joint.events import Interval, Point, Values
 from jointwise.tables.variables import Schema, Variable
 
@@ -103,3 +107,64 @@ def test_ordinary_rows_are_not_rare_however_many_cells_are_known():
         rarity(density.schema, density.mixture, {n: Point(float(row[n])) for n in range(len(row) - 1)}) for row in rows
     ]
     assert min(shares) > 1e-4
+
+
+def by_components(schema, mixture, event):
+    """Rarity of an event under a mixture of products, from the posterior of the component after each part."""
+    tails = []
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(mixture.weights)
+        for n, region in event.items():
+            weights, factor = softmax(log_weights), mixture.factor(n)
+
+            def mass(of, factor=factor, weights=weights):
+                return float(region_masses(*factor, of) @ weights)
+
+            if not isinstance(region, Point):
+                tails.append(mass(region))
+                log_weights = log_weights + np.log(region_masses(*factor, region))
+                continue
+            variable = schema.variables[n]
+            if variable.categories is not None:
+                tails.append(len(variable.categories) * mass(region))
+            elif variable.kind == "continuous" and mass(Point(region.value)) > 0:
+                tails.append(mass(Point(region.value)))
+            else:
+                tails.append(2 * min(mass(Interval(-np.inf, region.value)), mass(Interval(region.value, np.inf))))
+            log_weights = log_weights + mixture.log_conditionals(n, np.array([region.value]))[0]
+    return gammaincc(len(event), -np.log(np.minimum(tails, 1.0)).sum())
+
+
+@settings(deadline=None, max_examples=60)
+@given(cases())
+def test_rarity_equals_that_from_posteriors(case):
+    density = case.density
+    names = case.rng.permutation(density.names)[: case.rng.integers(1, len(density.names) + 1)]
+    event = density._regions(random_event(case.rng, density, names.tolist()))
+    row = np.full((1, len(density.names)), np.nan)
+    for n, region in event.items():
+        if isinstance(region, Point):
+            row[0, n] = region.value
+    assume(density.mixture.log_probability({n: r for n, r in event.items() if not isinstance(r, Point)}) > -500)
+    assume(np.isfinite(density.mixture.logpdf(row))[0])
+    try:
+        if len(names) < len(density.names):
+            density.mixture.condition(event)
+    except ImpossibleEventError:
+        assume(False)
+    with np.errstate(invalid="ignore"):
+        slow = by_components(density.schema, density.mixture, event)
+    assume(np.isfinite(slow))
+    assert rarity(density.schema, density.mixture, event) == pytest.approx(slow, rel=1e-6, abs=1e-12)
+    hidden = rarity(density.schema, Opaque(density.mixture), event)
+    assert hidden == pytest.approx(slow, rel=1e-6, abs=1e-12)
+
+
+def test_an_event_beyond_all_numbers_is_as_rare_as_can_be():
+    """The first part leaves one component, under which the second is impossible."""
+    atoms = Dictionary((Gaussian([0.0, 10.0], 1.0),))
+    bounded = Dictionary((Uniform([0.0, 5.0], [1.0, 6.0]),))
+    mixture = ProductMixture([0.5, 0.5], [np.eye(2), np.eye(2)], [atoms, bounded])
+    schema = Schema((Variable("a", "continuous"), Variable("b", "continuous")))
+    for expert in (mixture, Opaque(mixture)):
+        assert rarity(schema, expert, {0: Point(1e4), 1: Point(0.5)}) == 0.0

@@ -192,3 +192,14 @@ def test_restricting_to_values_keeps_only_those_with_probability():
     some = mixture.condition({0: Values((-1.0, 2.5, 4.0))})
     assert some.dictionaries[0].spikes.tolist() == [-1.0, 4.0]
     assert some.logpdf(np.array([[2.5]]))[0] == -np.inf
+
+
+def test_conditionals_of_impossible_rows_are_laws_too():
+    """Also if the first component has no weight."""
+    atoms = Dictionary((Uniform([0.0, 5.0], [1.0, 6.0]),))
+    mixture = ProductMixture([0.0, 1.0], [np.eye(2)] * 2, [atoms] * 2)
+    law = mixture.conditionals(0, np.array([[np.nan, 99.0], [np.nan, 5.5], [3.0, np.nan]]))
+    np.testing.assert_array_equal(law.log_evidence, [-np.inf, 0.0, 0.0])
+    np.testing.assert_allclose(law.cdf(np.full(3, 5.5)), 0.5)
+    np.testing.assert_allclose(law.mean(), 5.5)
+    np.testing.assert_allclose(law.pdf(np.array([0.5, 5.5])), [[0.0, 1.0]] * 3)

@@ -18,12 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.joint.cases import build, cases, random_density, random_event, random_rows, single
+from tests.joint.experts import Opaque
 
 import jointwise
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Cauchy, Exponential, Gaussian, Lattice, PointMass
-from jointwise.joint import ClassModel, JointDensity, serialization
+from jointwise.joint import ClassModel, JointDensity, WeightedSum, serialization
+from jointwise.joint import density as density_module
 from jointwise.tables.variables import Variable
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -735,3 +737,84 @@ def test_version_2_is_still_written_as_it_was(tmp_path):
     stored, numbers = parts((GOLDEN / "version-2.jw").read_bytes())
     assert header == stored
     np.testing.assert_allclose(np.frombuffer(payload, "<f8"), np.frombuffer(numbers, "<f8"), rtol=1e-12)
+
+
+# ---- several experts -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def opaque(monkeypatch):
+    """Make files take experts of a second kind."""
+    monkeypatch.setitem(density_module.EXPERTS, Opaque.KIND, Opaque)
+
+
+@pytest.mark.usefixtures("opaque")
+def test_a_sum_of_two_kinds_is_read_back_bit_by_bit_and_flat(tmp_path):
+    rng = np.random.default_rng(0)
+    one = random_density(rng, ["spiky", "label", "lattice"], 3)
+    inner = JointDensity(one.schema, WeightedSum((Opaque(one.mixture), one.mixture), [0.3, 0.7]))
+    both = JointDensity.mix([inner, JointDensity(one.schema, Opaque(one.mixture.marginal([0, 1, 2])))], [0.2, 0.8])
+    both.save(tmp_path / "sum.jw")
+    header, _ = parts((tmp_path / "sum.jw").read_bytes())
+    assert [expert["kind"] for expert in header["content"]["experts"]] == ["opaque", "product", "opaque"]
+    back = jointwise.load(tmp_path / "sum.jw")
+    assert isinstance(back.mixture, WeightedSum)
+    np.testing.assert_array_equal(back.mixture.shares, both.mixture.shares)
+    rows = random_rows(rng, one, 20)
+    np.testing.assert_array_equal(back.mixture.logpdf(rows), both.mixture.logpdf(rows))
+    back.save(tmp_path / "again.jw")
+    assert (tmp_path / "again.jw").read_bytes() == (tmp_path / "sum.jw").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["opaque", "sum", "", None, 3, ["product"], {"product": 1}])
+def test_an_expert_of_an_unknown_kind_is_refused(tmp_path, good, kind):
+    header, payload = parts(good)
+    header["content"]["experts"][0]["kind"] = kind
+    (tmp_path / "kind.jw").write_bytes(rebuilt(header, payload))
+    with pytest.raises(FileFormatError, match="of a kind among 'product'"):
+        jointwise.load(tmp_path / "kind.jw")
+
+
+def test_experts_of_other_variables_are_refused(tmp_path):
+    rng = np.random.default_rng(0)
+    two, one = random_density(rng, ["label", "smooth"], 2), random_density(rng, ["label"], 2)
+    content = two._to_dict()
+    content |= {"weights": np.array([0.5, 0.5]), "experts": [*content["experts"], one.mixture.to_dict()]}
+    serialization.write(tmp_path / "odd.jw", content)
+    with pytest.raises(FileFormatError, match="must have the same variables"):
+        jointwise.load(tmp_path / "odd.jw")
+    serialization.write(tmp_path / "none.jw", content | {"experts": []})
+    with pytest.raises(FileFormatError, match="must have the same variables"):
+        jointwise.load(tmp_path / "none.jw")
+    for weights in ([0.5], [0.5, -0.5], [0.0, 0.0], [np.inf, 1.0]):
+        serialization.write(
+            tmp_path / "weights.jw",
+            two._to_dict() | {"weights": np.array(weights), "experts": [two.mixture.to_dict()] * 2},
+        )
+        with pytest.raises(FileFormatError, match="must be 2 numbers"):
+            jointwise.load(tmp_path / "weights.jw")
+
+
+def test_many_experts_take_no_more_memory_than_their_file(tmp_path):
+    """Merged, their coefficients would be a matrix of all atoms by all components."""
+    rng = np.random.default_rng(0)
+    n_experts, n_atoms, n_components = 60, 150, 60
+    atoms = Dictionary((Gaussian(np.arange(n_atoms, dtype=float), 1.0),))
+    one = build(
+        [X], [atoms], np.full(n_components, 1 / n_components), [rng.dirichlet(np.ones(n_atoms), n_components).T]
+    )
+    content = one._to_dict() | {
+        "weights": np.full(n_experts, 1 / n_experts),
+        "experts": [one.mixture.to_dict()] * n_experts,
+    }
+    serialization.write(tmp_path / "many.jw", content)
+    size = (tmp_path / "many.jw").stat().st_size
+    tracemalloc.start()
+    try:
+        density = jointwise.load(tmp_path / "many.jw")
+        assert density.logpdf({"x": [1.0]})[0] == pytest.approx(one.logpdf({"x": [1.0]})[0], rel=1e-9)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * size + (1 << 24)
+    assert density.condition({"x": (3.0, 4.0)}).probability({"x": (None, 4.0)}) == pytest.approx(1.0)

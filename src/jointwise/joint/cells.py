@@ -251,7 +251,8 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
     low, high = np.concatenate([[-np.inf], cuts]), np.concatenate([cuts, [np.inf]])
     spikes = axis.spikes[alone]
     # half-open: a value on an edge belongs to the cell below
-    regions: list[Region] = [Interval(float(np.nextafter(a, np.inf)), float(b)) for a, b in zip(low, high, strict=True)]
+    ends = zip(np.concatenate([[-np.inf], np.nextafter(cuts, np.inf)]), high, strict=True)
+    regions: list[Region] = [Interval(float(first), float(last)) for first, last in ends]
     regions += [Point(float(spike)) for spike in spikes]
     subsets = []
     for g in range(n_groups):

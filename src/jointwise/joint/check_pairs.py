@@ -35,6 +35,7 @@ class PairChecks:
 
     def __init__(self, comparison: Comparison, rng: np.random.Generator) -> None:
         self._all = comparison
+        self._tables: dict[tuple[int, int], FloatArray] = {}
         n_columns = len(comparison.cells)
         most = MOST_PARTNERS if self._by_components else min(max(MOST_TABLES // n_columns, 1), MOST_PARTNERS)
         self._partners = [_partners(j, n_columns, most, rng) for j in range(n_columns)]
@@ -85,9 +86,17 @@ class PairChecks:
         """Return the model's probability of the other columns' sets given each set of column ``j``; shape (G, E)."""
         cells = self._all.cells
         alone = given @ cells[j].masses @ self._all.mixing
-        tables = [self._all.model.crosstab({j: cells[j].regions, int(k): cells[k].regions}) for k in others]
-        joint = [given @ table @ self._events[k].members.T for table, k in zip(tables, others, strict=True)]
+        joint = [given @ self._table(j, k) @ self._events[k].members.T for k in others.tolist()]
         return np.hstack(joint) / alone[:, None]
+
+    def _table(self, j: int, k: int) -> FloatArray:
+        """Return the model's probability of each pair of cells of two columns, computed once; shape (K_j, K_k)."""
+        first, second = min(j, k), max(j, k)
+        if (first, second) not in self._tables:
+            asked = {n: self._all.cells[n].regions for n in (first, second)}
+            self._tables[first, second] = self._all.model.crosstab(asked)
+        table = self._tables[first, second]
+        return table if j == first else table.T
 
     def _shares(self, j: int, others: IntArray, given: FloatArray, answers: FloatArray) -> Iterator[Finding]:
         """Compare the shares of the other columns' sets given each set of column ``j`` with the model's answers."""

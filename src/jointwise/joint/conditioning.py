@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import exp, log
 
 import numpy as np
-from scipy.special import gammaincc
+from scipy.special import gammaincc, softmax
 
 from jointwise._checks import listed, warn_caller
+from jointwise._numerics import log_dot
+from jointwise._typing import FloatArray
+from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
+from jointwise.joint.crosstab import region_masses
 from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.expert import Expert
 from jointwise.tables.variables import Kind, Schema, Variable
@@ -67,25 +72,23 @@ def rarity(schema: Schema, mixture: Expert, event: Mapping[int, Region]) -> floa
     event : mapping of positions to regions
         The event, of positive density.
     """
-    rest, surprise = mixture.marginal(list(event)), 0.0  # the first variable is the next part's
-    for n, region in event.items():
-        share = _part(schema.variables[n], rest, region)
-        surprise += -log(min(share, 1.0)) if share > 0 else np.inf
-        if rest.n_variables > 1:
-            try:
-                given = rest.condition({0: region})
-            except ImpossibleEventError:  # so far out that numbers end
-                return 0.0
-            rest = given if isinstance(region, Point) else given.marginal(range(1, given.n_variables))
+    masses = _by_components(mixture, event) if mixture.has_independent_components else _by_conditions(mixture, event)
+    surprise = 0.0
+    try:
+        for (n, region), mass in zip(event.items(), masses, strict=True):
+            share = _part(schema.variables[n], region, mass)
+            surprise += -log(min(share, 1.0)) if share > 0 else np.inf
+    except ImpossibleEventError:  # so far out that numbers end
+        return 0.0
     return float(gammaincc(len(event), surprise))
 
 
-def _part(variable: Variable, mixture: Expert, region: Region) -> float:
-    """Return the probability of a region of the first variable; for a point, that of values at least as far out."""
+# Probability of any region of one variable.
+_Mass = Callable[[Region], float]
 
-    def mass(of: Region) -> float:
-        return exp(mixture.log_probability({0: of}))
 
+def _part(variable: Variable, region: Region, mass: _Mass) -> float:
+    """Return the probability of a region; for a point, that of the values at least as far out."""
     if not isinstance(region, Point):
         return mass(region)
     if variable.categories is not None:  # at most this: the categories that are no more probable
@@ -93,3 +96,35 @@ def _part(variable: Variable, mixture: Expert, region: Region) -> float:
     if variable.kind is Kind.CONTINUOUS and (spike := mass(Point(region.value))) > 0:
         return spike
     return 2 * min(mass(Interval(-np.inf, region.value)), mass(Interval(region.value, np.inf)))
+
+
+def _by_conditions(mixture: Expert, event: Mapping[int, Region]) -> Iterator[_Mass]:
+    """Yield the law of each part's variable given the parts before it, by conditioning on them one by one."""
+    rest = mixture.marginal(list(event))  # its first variable is that of the next part
+    for region in event.values():
+        yield partial(_first_mass, rest)
+        if rest.n_variables > 1:
+            given = rest.condition({0: region})
+            rest = given if isinstance(region, Point) else given.marginal(range(1, given.n_variables))
+
+
+def _first_mass(mixture: Expert, region: Region) -> float:
+    return exp(mixture.log_probability({0: region}))
+
+
+def _by_components(mixture: Expert, event: Mapping[int, Region]) -> Iterator[_Mass]:
+    """Yield the same laws for independent components, at once: the posterior of the component tells them."""
+    with np.errstate(divide="ignore"):  # log 0 = -inf: a component that is ruled out
+        log_weights = np.log(mixture.weights)
+        for n, region in event.items():
+            dictionary, coefficients = mixture.factor(n)
+            yield partial(_mixed_mass, dictionary, np.asarray(coefficients @ softmax(log_weights))[:, None])
+            if isinstance(region, Point):
+                likelihoods = log_dot(dictionary.logpdf([region.value]), coefficients)[0]
+            else:
+                likelihoods = np.log(region_masses(dictionary, coefficients, region))
+            log_weights = log_weights + likelihoods
+
+
+def _mixed_mass(dictionary: Dictionary, weights: FloatArray, region: Region) -> float:
+    return float(region_masses(dictionary, weights, region)[0])

@@ -65,6 +65,10 @@ class Expert(ABC):
     def cdf(self, X: FloatArray) -> FloatArray:
         """P(X_1 <= x_1, ..., X_N <= x_N), missing cells integrated out; shape (n,)."""
 
+    @abstractmethod
+    def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
+        """Density at every combination of points, one array of points per variable; of one or two variables only."""
+
     def without_impossible_cells(self, X: FloatArray) -> FloatArray:
         """Empty, from left to right, each cell that would make the density of its row zero; shape (n, N)."""
         X = X.copy()
@@ -77,10 +81,6 @@ class Expert(ABC):
             X[rows[np.isneginf(so_far)], n] = np.nan
         return X
 
-    @abstractmethod
-    def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
-        """Density at every combination of points, one array of points per variable; of one or two variables only."""
-
     # ---- one variable ------------------------------------------------------------------------------------
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Expert(ABC):
         """Law of variable ``n`` given each component: atoms, and their weights of shape (atoms, F)."""
 
     def dictionary(self, n: int) -> Dictionary:
-        """Atoms of variable ``n``."""
+        """Atoms of variable ``n``. Of a continuous one, all point masses are among them, even without weight."""
         return self.factor(n)[0]
 
     def margin(self, n: int) -> Margin:

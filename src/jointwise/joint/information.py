@@ -22,8 +22,8 @@ LEVELS = np.concatenate([[0.0], _TAIL, [0.1, 0.25, 0.5, 0.75, 0.9], 1 - _TAIL[::
 # Most entropy in those tails (1e-10 times some tens of nats), so no smaller error is claimed.
 TAIL_ERROR = 1e-8
 NODES_PER_PANEL = 8
-# Cells of a table of densities that are evaluated at once: 16 MB.
-BLOCK_CELLS = 1 << 21
+# Densities of a table that are asked for at once (32 MB), and summed at once (within a cache).
+TABLE_CELLS, BLOCK_CELLS = 1 << 22, 1 << 17
 
 
 @dataclass(frozen=True)
@@ -123,15 +123,18 @@ def _density_blocks(mixture: Expert, rules: list[_Rule]) -> Iterator[tuple[Float
 
     A single variable is treated as two, the second with one point.
     """
-    marginals = [mixture.marginal([n]).pdf_table([rule.points]) for n, rule in enumerate(rules)]
     if len(rules) == 1:
-        yield marginals[0][:, None], rules[0].weights[:, None], marginals[0], np.ones(1)
+        f = mixture.pdf_table([rules[0].points])
+        yield f[:, None], rules[0].weights[:, None], f, np.ones(1)
         return
-    size = max(BLOCK_CELLS // len(rules[1].points), 1)
+    marginals = [mixture.margin(n).in_use.pdf(rule.points) for n, rule in enumerate(rules)]
+    size, step = (max(cells // len(rules[1].points), 1) for cells in (TABLE_CELLS, BLOCK_CELLS))
     for start in range(0, len(rules[0].points), size):
-        rows = slice(start, start + size)
-        f = mixture.pdf_table([rules[0].points[rows], rules[1].points])
-        yield f, rules[0].weights[rows, None] * rules[1].weights, marginals[0][rows], marginals[1]
+        table = mixture.pdf_table([rules[0].points[start : start + size], rules[1].points])
+        for begin in range(0, len(table), step):
+            rows = slice(start + begin, start + min(begin + step, len(table)))
+            f = table[begin : begin + step]
+            yield f, rules[0].weights[rows, None] * rules[1].weights, marginals[0][rows], marginals[1]
 
 
 def _rule(mixture: Expert, n: int, nodes: int) -> _Rule:

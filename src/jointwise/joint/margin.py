@@ -55,6 +55,10 @@ class Margin:
             spread = self.dictionary.var() + (self.dictionary.mean() - self.mean()) ** 2
         return float(weighted(self.weights, spread))
 
+    def pdf(self, points: FloatArray) -> FloatArray:
+        """Density at each of the points; shape (points,)."""
+        return np.asarray(self.dictionary.pdf(points) @ self.weights)
+
     def quantiles(self, q: FloatArray) -> FloatArray:
         """Smallest x with P(X <= x) >= q, for each of ``q``; shape as ``q``."""
         used = self.in_use
@@ -93,7 +97,7 @@ class Margin:
 
     def highest(self, points: FloatArray) -> tuple[int, float]:
         """Position of the first point of highest density, and that density."""
-        heights = self.dictionary.pdf(points) @ self.weights
+        heights = self.pdf(points)
         return int(np.argmax(heights)), float(heights.max())
 
 

@@ -99,10 +99,6 @@ class ProductMixture(Expert):
             out += self.log_conditionals(n, X[:, n])
         return out
 
-    def logpdf(self, X: FloatArray) -> FloatArray:
-        """Log-density of encoded rows ``X`` of shape (n, N), missing cells integrated out; shape (n,)."""
-        return in_blocks(lambda rows: _log_sum_exp(self.component_logpdf(rows)), X)
-
     def posterior(self, X: FloatArray) -> FloatArray:
         """P(component | observed cells) of each row; shape (n, F).
 
@@ -172,15 +168,13 @@ class ProductMixture(Expert):
     def _posterior_and_evidence(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """P(component | observed cells) of each row, and their log-density; the prior where that is -inf."""
         log_joint = in_blocks(self.component_logpdf, X)
-        top = log_joint.max(axis=1)
+        rows, best = np.arange(len(X)), log_joint.argmax(axis=1)
+        top = log_joint[rows, best]
         impossible = np.isneginf(top)
         log_joint[impossible] = _log(self.weights)
         posterior = np.asarray(softmax(log_joint, axis=1))
-        chosen = log_joint.argmax(axis=1)
-        rows = np.arange(len(X))
-        # log f(x) = log f(x, r) - log P(r | x), for the most probable r
-        log_evidence = np.where(impossible, -np.inf, log_joint[rows, chosen] - np.log(posterior[rows, chosen]))
-        return posterior, log_evidence
+        # log f(x) = log f(x, r) - log P(r | x) for any r; the most probable one loses no digits
+        return posterior, top - np.log(np.where(impossible, 1.0, posterior[rows, best]))
 
     # ---- new mixtures ------------------------------------------------------------------------------------
 
