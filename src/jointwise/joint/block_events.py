@@ -200,10 +200,12 @@ class Branches:
         """
         weight, block = self.log_weight + log_rest[self.parent], self.block
         possible = np.flatnonzero(weight > -np.inf)
-        windows = block.means, block.latent_covariances, block.low, block.high
+        every = (block.means, block.latent_covariances, block.low, block.high)
+        mean, covariance, low, high = (each[possible] for each in every)
         log_p, error = np.full(len(weight), -np.inf), np.zeros(len(weight))
         one = np.zeros(len(possible), dtype=np.int64)
-        log_p[possible], error[possible] = leading_windows(*(a[possible] for a in windows), weight[possible], one)
+        found = leading_windows(mean, covariance, low, high, weight[possible], one)
+        log_p[possible], error[possible] = found
         block.__dict__["log_inside"] = log_p, error  # so that it need not be found again
         return np.asarray(weight + np.where(weight > -np.inf, log_p, 0.0))
 

@@ -207,7 +207,7 @@ def _log_tilt(block: GaussianBlock, given: IntArray, x: FloatArray, y: FloatArra
     a, b = np.linspace(x[0], x[-1], n), np.linspace(y[0], y[-1], n)
     z = np.stack([g.ravel() for g in np.meshgrid(a, b, indexing="ij")], axis=1)
     tilt = log_inside(block, given, z, block.low[None], block.high[None])[0].reshape(n, n)
-    return np.asarray(RectBivariateSpline(a, b, tilt)(x, y)) - block.log_inside[0][0]
+    return np.asarray(RectBivariateSpline(a, b, tilt)(x, y) - block.log_inside[0][0])
 
 
 def _rule(block: GaussianBlock, c: int, windows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
