@@ -14,8 +14,8 @@ from jointwise.joint.window import log_window
 # Numbers of an intermediate array: rows x components x coordinates.
 NUMBERS = 2**21
 LOG_TAU = float(np.log(2 * np.pi))
-# A term whose logarithm is this much below another's has no say in their sum.
-NO_SAY = 44.0
+# A costly term of a row is left out if its logarithm is this much below another's: a share of 1e-10.
+NO_SAY = 23.0
 # What a cell says: nothing, a number, a spike, or an integer that may be either of the two.
 MISSING, NUMBER, SPIKE, EITHER = range(4)
 
@@ -226,12 +226,18 @@ def log_inside(
 
 
 def leading_windows(
-    mean: FloatArray, covariance: FloatArray, low: FloatArray, high: FloatArray, log_weight: FloatArray, group: IntArray
+    mean: FloatArray,
+    covariance: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    log_weight: FloatArray,
+    group: IntArray,
+    no_say: float = NO_SAY,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-probabilities of windows as terms of sums, and their relative errors; those without a say are -inf.
 
     A probability of three or more windows is costly. It is at most that of each window alone, so a term whose weight
-    times that bound is less than 1e-19 of another term of its group is left out.
+    times that bound is less than exp(-no_say) of another term of its group is left out.
 
     Parameters
     ----------
@@ -241,6 +247,8 @@ def leading_windows(
         Log-weight of each term; with inf it is always found.
     group : array of shape (B,)
         The sum that each term belongs to: 0, 1, ...
+    no_say : float
+        How far a term must be below another, in nats, to be left out.
     """
     costly = ((low > -np.inf) | (high < np.inf)).sum(axis=1) > 2
     bound = np.zeros(len(mean))
@@ -259,9 +267,10 @@ def leading_windows(
     find(np.flatnonzero(~costly | (log_weight == np.inf)))
     left = np.flatnonzero(costly & (log_weight < np.inf))
     # the most promising term of each group first
-    left = left[np.lexsort((-(log_weight + bound)[left], group[left]))]
+    promise = log_weight[left] + bound[left]
+    order = np.lexsort((-promise, group[left]))
+    left, promise = left[order], promise[order]
     first = np.concatenate([[True], np.diff(group[left]) > 0])[: len(left)]
     find(left[first])
-    left = left[~first]
-    find(left[(log_weight + bound)[left] > best[group[left]] - NO_SAY])
+    find(left[~first & (promise > best[group[left]] - no_say)])
     return log_p, error

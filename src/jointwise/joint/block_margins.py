@@ -106,6 +106,8 @@ def _tilted(block: GaussianBlock, c: int) -> Family:
     low, high = float(block.low[0, c]), float(block.high[0, c])
     centre, scale = _place(block, c)
     z, log_density = _log_density(block, c, low, high, centre, scale)
+    if not (np.diff(z) > 0).all():  # a window so thin that neighbouring numbers are its ends
+        return _windowed(np.array([centre]), np.array([scale]), low, high)
     knots = _knots(z, log_density, scale)
     # the density on three points between neighbouring knots integrates to 1e-10 or so by Simpson's rule
     spline = CubicSpline(z, log_density)
