@@ -23,7 +23,7 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.joint.block_conditionals import BlockConditionals, WindowedConditionals
-from jointwise.joint.block_density import NUMBER, cells, log_density
+from jointwise.joint.block_density import NO_SAY, NUMBER, cells, log_density
 from jointwise.joint.block_events import Branches, log_cdf, stacked_blocks
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.block_margins import column_factor, plain_dictionary
@@ -137,8 +137,12 @@ class BlockMixture(Expert):
     # ---- density -----------------------------------------------------------------------------------------
 
     def component_logpdf(self, X: FloatArray) -> FloatArray:
-        """Return log lam[r] + log f(x | r) of encoded rows (n, N), missing cells integrated out; shape (n, F)."""
-        return np.asarray(self._log_rest(X) + log_density(self.block, X[:, self.columns]))
+        """Return log lam[r] + log f(x | r) of encoded rows (n, N), missing cells integrated out; shape (n, F).
+
+        Where three or more windows are missed, a component below 1e-10 of another in its row may be -inf.
+        """
+        log_rest = self._log_rest(X)
+        return np.asarray(log_rest + log_density(self.block, X[:, self.columns], log_weights=log_rest))
 
     def _log_rest(self, X: FloatArray) -> FloatArray:
         """Log-weight of each component, with the likelihood of the cells outside the block; shape (n, F)."""
@@ -244,7 +248,7 @@ class BlockMixture(Expert):
         for n, region in event.items():
             if n not in self.columns:
                 log_rest = log_rest + _log(region_masses(*self.factor(n), region))
-        logs = branches.log_likelihood() + log_rest[branches.parent]
+        logs = branches.log_likelihood(log_rest, NO_SAY)
         total = float(logsumexp(logs))
         errors = branches.block.log_inside[1] + self.block.log_inside[1][branches.parent]
         error = float(np.exp(logs - total) @ errors) if np.isfinite(total) else 0.0
@@ -291,7 +295,7 @@ class BlockMixture(Expert):
         branches = Branches.of(self.block, self._own(event), values=True)
         log_rest, coefficients, dictionaries = self._given_rest(event)
         branches = branches.likely(log_rest).reduced(columns)
-        logs = branches.log_likelihood() + log_rest[branches.parent]
+        logs = branches.log_likelihood(log_rest, -LEAST_LOG_WEIGHT)
         alive = np.flatnonzero(logs > max(logs.max(initial=-np.inf), -LARGEST) + LEAST_LOG_WEIGHT)
         if not alive.size:
             raise ImpossibleEventError("The event has probability zero, so there is nothing to condition on.")

@@ -15,7 +15,7 @@ import numpy as np
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import InputError
-from jointwise.joint.block_density import LOG_TAU, NUMBERS, log_inside
+from jointwise.joint.block_density import LOG_TAU, NUMBERS, leading_windows, log_inside
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.events import Interval, Point, Region
 
@@ -190,9 +190,26 @@ class Branches:
         """Return the branches whose parents are possible."""
         return self._kept(log_rest[self.parent] > -np.inf, np.zeros(len(self.parent)))
 
-    def log_likelihood(self) -> FloatArray:
-        """Log-likelihood of what is given, under each branch's component; shape (G,)."""
-        return np.asarray(self.log_weight + self.block.log_inside[0]) if len(self.parent) else self.log_weight
+    def log_likelihood(self, log_rest: FloatArray, no_say: float) -> FloatArray:
+        """Log-weight of each branch with the likelihood of what is given, -inf for one without a say; shape (G,).
+
+        Parameters
+        ----------
+        log_rest : array of shape (F,)
+            Log-weight of each component, with the likelihood of what is given elsewhere.
+        no_say : float
+            A branch may be left out if it is this much below another, in nats.
+        """
+        weight, block = self.log_weight + log_rest[self.parent], self.block
+        possible = np.flatnonzero(weight > -np.inf)
+        every = (block.means, block.latent_covariances, block.low, block.high)
+        mean, covariance, low, high = (each[possible] for each in every)
+        log_p, error = np.full(len(weight), -np.inf), np.zeros(len(weight))
+        one = np.zeros(len(possible), dtype=np.int64)
+        found = leading_windows(mean, covariance, low, high, weight[possible], one, no_say)
+        log_p[possible], error[possible] = found
+        block.__dict__["log_inside"] = log_p, error  # so that it need not be found again
+        return np.asarray(weight + np.where(weight > -np.inf, log_p, 0.0))
 
 
 def stacked_blocks(blocks: list[GaussianBlock]) -> GaussianBlock:

@@ -164,13 +164,16 @@ class GaussianBlock:
     def take(self, components: ArrayLike) -> GaussianBlock:
         """Return the block of some components, by positions or by a mask of length F."""
         at = np.asarray(components)
-        return self.changed(
+        new = self.changed(
             means=self.means[at],
             covariances=self.covariances[at],
             spike_weights=tuple(weights[:, at] for weights in self.spike_weights),
             low=self.low[at],
             high=self.high[at],
         )
+        if "log_inside" in self.__dict__:  # it may have been costly
+            new.__dict__["log_inside"] = tuple(part[at] for part in self.log_inside)
+        return new
 
     def marginal(self, columns: Sequence[int]) -> GaussianBlock:
         """Return the block of some columns. Others become hidden if they have a window and are dropped if not."""

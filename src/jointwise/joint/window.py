@@ -53,7 +53,7 @@ def log_window(
     One coordinate has :math:`\Phi(b) - \Phi(a)` with a = (l - mu) / sigma and b = (h - mu) / sigma. Two have Owen's
     formula or, for small probabilities, :math:`\int_{a_1}^{b_1} \varphi(x) P(a_2 < X_2 \le b_2 \mid X_1 = x)\,dx`.
     Three or more have the mean of Genz's weights with Botev's tilt over a lattice with eight fixed shifts. Its points
-    are doubled until the relative error is at most 1e-4 or the lattice has 32,768 points. Nothing is random: the same
+    are doubled until the relative error is at most 5e-5 or the lattice has 32,768 points. Nothing is random: the same
     arguments give the same answer.
 
     Parameters
@@ -72,7 +72,7 @@ def log_window(
     error : array of shape (B,)
         Estimate of the relative error of the probability. 0 with at most two windows, where it is about 1e-12. With
         more, four standard errors of the mean over the shifts, or the change by the last doubling if that is larger;
-        about 1 case in 100 has a larger error. Above 1e-4 the largest number of points was not enough.
+        about 1 case in 100 has a larger error. Above 5e-5 the largest number of points was not enough.
 
     Examples
     --------
