@@ -72,9 +72,7 @@ def plain_posterior(problem, factors, layout, codes):
                     seen.append(c)
                     w.append(layout.values[c][code])
             if seen:
-                value *= multivariate_normal.pdf(
-                    w, factors.means[r, seen], factors.covariances[r][np.ix_(seen, seen)]
-                )
+                value *= multivariate_normal.pdf(w, factors.means[r, seen], factors.covariances[r][np.ix_(seen, seen)])
             for table, column in zip(tables, layout.others, strict=True):
                 if row[column] < layout.n_bins[column]:
                     value *= table[row[column], r]
@@ -208,9 +206,7 @@ def test_two_groups_are_found():
     layout = BlockLayout([400], [0], [values], [])
     engine = ReferenceBlockEngine(np.arange(400, dtype=np.uint16)[:, None], layout)
     one = (np.ones(1),)
-    problem = BlocksProblem(
-        engine, 400.0, (), (), one, np.zeros(1), np.eye(1), np.full(1, 1e-3), np.zeros(1), 1.0, 0.1
-    )
+    problem = BlocksProblem(engine, 400.0, (), (), one, np.zeros(1), np.eye(1), np.full(1, 1e-3), np.zeros(1), 1.0, 0.1)
     start = BlockFactors(np.full(2, 0.5), [[-0.5], [3.5]], np.ones((2, 1, 1)), (), (np.ones((1, 2)),))
     value = solve(BlocksEM(start, tol=1e-8), problem, max_steps=200).value
     np.testing.assert_allclose(value.weights[1], group.mean(), atol=0.02)

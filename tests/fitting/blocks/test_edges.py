@@ -49,7 +49,10 @@ def check(model, table):
     assert np.isfinite(model.score_samples(sample)).all()
 
 
-@pytest.mark.parametrize("warp", ["none", "power", "scores"])
+SLOW = [pytest.param(warp, marks=pytest.mark.slow) for warp in ("none", "scores")]
+
+
+@pytest.mark.parametrize("warp", ["power", *SLOW])
 @pytest.mark.parametrize("name", TABLES)
 def test_any_table_can_be_fitted(name, warp):
     table = TABLES[name]
