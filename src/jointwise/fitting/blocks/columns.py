@@ -92,12 +92,17 @@ def _unsuited(rows: Rows, n: int) -> str | None:
     if variable.categories is not None:
         return "categorical"
     column = off_spikes(rows, n)
-    n_values = 0 if column is None else len(column.values)
-    if column is None or n_values < LEAST_VALUES[variable.kind]:
-        return f"{n_values} different value{'s' * (n_values != 1)}" + " besides spikes" * bool(variable.spikes)
+    if column is None:  # each value counts as a spike
+        return _number_of_values(int(np.count_nonzero(rows.marginal(n))))
+    if len(column.values) < LEAST_VALUES[variable.kind]:
+        return _number_of_values(len(column.values)) + " besides those that many rows share" * bool(variable.spikes)
     if not column.is_spread():
         return "its values hardly differ"
     return None
+
+
+def _number_of_values(n: int) -> str:
+    return f"{n} different value{'s' * (n != 1)}"
 
 
 def _copies(rows: Rows, able: Sequence[int]) -> Iterator[tuple[int, int]]:

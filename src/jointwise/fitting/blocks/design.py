@@ -112,7 +112,7 @@ class Design:
             assert column is not None  # it is in the block
             warps.append(_warp(warp, rows.schema.variables[n], column, counts, n, chosen.get(n)))
             w = warps[-1](column.values)
-            slopes.append(np.sqrt(column.mean_of(np.exp(2 * warps[-1].log_slope(column.values)))))
+            slopes.append(_root_mean_square(column, warps[-1].log_slope(column.values)))
             spreads.append(column.mean_of((w - column.mean_of(w)) ** 2))
         axes = tuple(rows.axes[n] if n in member.columns else coarse[n] for n in range(len(coarse)))
         return cls(
@@ -221,6 +221,12 @@ class Design:
         of_all = np.minimum(own.sum(axis=0), 0.999)
         some = np.clip((found.sum(axis=0) - of_all) / (1 - of_all), 0.0, 1.0)
         return np.asarray(np.maximum(found - (1 - some) * own, 0.0))
+
+
+def _root_mean_square(column: Counted, logs: FloatArray) -> float:
+    """Return the root mean square over the rows of numbers whose logarithms are given."""
+    top = float(logs.max())
+    return float(np.sqrt(column.mean_of(np.exp(2 * (logs - top)))) * np.exp(top))
 
 
 def _merged(rows: Rows, n: int, axis: Axis) -> FloatArray:

@@ -1,0 +1,213 @@
+"""EM with a Gaussian block: formulas by plain loops, monotone at every step, covariances of integers, known answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+from tests.engines.block_cases import make_codes, make_components, make_layout
+
+from jointwise.engines.blocks import BlockLayout, ReferenceBlockEngine
+from jointwise.exceptions import InputError
+from jointwise.solvers import solve
+from jointwise.solvers.blocks_em import (
+    KAPPA,
+    LATTICE_FLOOR,
+    BlockFactors,
+    BlocksEM,
+    BlocksProblem,
+    on_lattice,
+    settled_scale,
+)
+
+
+def make(seed=0, n=120, d=3, n_others=2, spikes=1, missing=0.15, F=3, nu=2.0, beta=0.5, lattice=None):
+    """Return a problem with random rows, factors to start from, and the codes."""
+    rng = np.random.default_rng(seed)
+    layout = make_layout(rng, d, n_others, spikes, n_intervals=30)
+    codes = make_codes(rng, layout, n, missing)
+    found = make_components(rng, layout, F)
+    masses = tuple(rng.dirichlet(np.ones(bins), size=bins + 1).T for bins in layout.table_bins)
+    root = rng.normal(size=(d, d))
+    problem = BlocksProblem(
+        ReferenceBlockEngine(codes, layout),
+        n,
+        masses,
+        tuple(rng.dirichlet(np.ones(m.shape[1])) for m in masses),
+        tuple(rng.dirichlet(np.ones(1 + s)) for s in layout.n_spikes),
+        rng.normal(size=d),
+        root @ root.T / d + 0.1 * np.eye(d),
+        np.full(d, 1e-3),
+        np.zeros(d) if lattice is None else np.asarray(lattice),
+        nu,
+        beta,
+    )
+    start = BlockFactors(
+        np.exp(found.log_weights),
+        found.means,
+        found.covariances,
+        tuple(rng.dirichlet(np.ones(m.shape[1]), F).T for m in masses),
+        tuple(np.exp(s) for s in found.spikes),
+    )
+    return problem, start, layout, codes
+
+
+def plain_posterior(problem, factors, layout, codes):
+    """Log-posterior with loops over rows, components and cells."""
+    tables = [d @ b for d, b in zip(problem.masses, factors.coefficients, strict=True)]
+    total = 0.0
+    for row in codes:
+        terms = []
+        for r, weight in enumerate(factors.weights):
+            value, seen, w = weight, [], []
+            for c, column in enumerate(layout.columns):
+                code = int(row[column])
+                if code == layout.n_bins[column]:
+                    continue
+                at = code - len(layout.values[c]) + 1
+                value *= factors.spikes[c][max(at, 0), r]
+                if at <= 0:
+                    seen.append(c)
+                    w.append(layout.values[c][code])
+            if seen:
+                value *= multivariate_normal.pdf(w, factors.means[r, seen], factors.covariances[r][np.ix_(seen, seen)])
+            for table, column in zip(tables, layout.others, strict=True):
+                if row[column] < layout.n_bins[column]:
+                    value *= table[row[column], r]
+            terms.append(value)
+        total += np.log(sum(terms))
+    for r in range(factors.n_components):
+        covariance, away = factors.covariances[r], factors.means[r] - problem.centre
+        inverse = np.linalg.inv(covariance)
+        divergence = np.trace(inverse @ problem.scale) - len(away)
+        divergence += np.log(np.linalg.det(covariance) / np.linalg.det(problem.scale))
+        total -= problem.nu * divergence / 2 + KAPPA / 2 * away @ inverse @ away
+        for m, b in zip(problem.margins + problem.spike_margins, factors.coefficients + factors.spikes, strict=True):
+            total -= problem.beta * np.sum(m * np.log(m / b[:, r]))
+    return total
+
+
+@pytest.mark.parametrize("d", [0, 1, 3])
+def test_objective_agrees_with_loops(d):
+    problem, start, layout, codes = make(d=d, n=40)
+    expected = -plain_posterior(problem, start, layout, codes) / len(codes)
+    assert problem.update(start)[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_complete_rows_of_one_component_have_the_closed_answer():
+    problem, start, layout, codes = make(spikes=0, missing=0.0, n_others=0, F=1, nu=5.0)
+    values = np.stack([w[codes[:, c]] for c, w in zip(layout.columns, layout.values, strict=True)], axis=1)
+    solution = solve(BlocksEM(start, tol=1e-12), problem, max_steps=50)
+    n = len(codes)
+    mean = (values.sum(axis=0) + KAPPA * problem.centre) / (n + KAPPA)
+    away = mean - problem.centre
+    scatter = (values - mean).T @ (values - mean) + KAPPA * np.outer(away, away)
+    np.testing.assert_allclose(solution.value.means[0], mean, rtol=1e-10)
+    expected = (scatter + problem.nu * problem.scale) / (n + problem.nu)
+    np.testing.assert_allclose(solution.value.covariances[0], expected, rtol=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.05, 2.0, 50.0]), st.sampled_from([0.0, 0.2, 5.0]), st.booleans())
+def test_objective_never_rises(seed, nu, beta, integers):
+    """From the start on: the scale W is frozen."""
+    lattice = np.array([0.0, 0.4, 0.3]) if integers else None
+    problem, start, _, _ = make(seed, n=60, nu=nu, beta=beta, lattice=lattice, F=4)
+    start = replace(start, covariances=on_lattice(start.covariances, problem.lattice))
+    problem, start = settled_scale(problem, start, 3)
+    solution = solve(BlocksEM(start, tol=1e-9), problem, max_steps=60)
+    # the last digits of a sum over rows may vary
+    assert np.all(np.diff(solution.history) <= 1e-10 * np.abs(solution.history[:-1]))
+    assert np.linalg.eigvalsh(solution.value.covariances).min() > 0
+
+
+def test_components_without_rows_are_the_prior():
+    problem, start, _, _ = make(F=2)
+    far = replace(start, means=np.array([np.zeros(3), np.full(3, 1e3)]), weights=np.array([1.0, 0.0]))
+    value = problem.update(far)[1]
+    np.testing.assert_allclose(value.means[1], problem.centre)
+    np.testing.assert_allclose(value.covariances[1], problem.scale)
+    np.testing.assert_allclose(value.coefficients[0][:, 1], problem.margins[0])
+
+
+def conditional(covariance, lattice):
+    """Covariance of the integers given the others, in units of the lattice."""
+    i, j = np.flatnonzero(lattice > 0), np.flatnonzero(lattice == 0)
+    inner = covariance[np.ix_(i, i)]
+    if len(j):
+        inner = inner - covariance[np.ix_(i, j)] @ np.linalg.inv(covariance[np.ix_(j, j)]) @ covariance[np.ix_(j, i)]
+    return inner / np.outer(lattice[i], lattice[i])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_lattice_floor_is_kept_by_the_most_likely_covariance(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 5))
+    root = rng.normal(size=(d, d))
+    scatter = root @ root.T + 1e-3 * np.eye(d)
+    lattice = np.where(rng.random(d) < 0.6, rng.uniform(0.1, 1.0, d), 0.0)
+    raised = on_lattice(scatter[None], lattice)[0]
+    if not (lattice > 0).any():
+        np.testing.assert_array_equal(raised, scatter)
+        return
+    assert np.linalg.eigvalsh(conditional(raised, lattice)).min() >= LATTICE_FLOOR * (1 - 1e-9)
+
+    def likelihood(covariance):
+        return -0.5 * (np.linalg.slogdet(covariance)[1] + np.trace(np.linalg.inv(covariance) @ scatter))
+
+    best = likelihood(raised)
+    for _ in range(20):  # nearby covariances that keep the floor are less likely
+        noise = rng.normal(size=(d, d)) * 10.0 ** rng.uniform(-4, -1)
+        other = (np.eye(d) + noise) @ raised @ (np.eye(d) + noise).T
+        other = on_lattice(other[None], lattice)[0]
+        assert likelihood(other) <= best + 1e-9 * abs(best) + 1e-12
+
+
+def test_enough_spread_is_left_alone():
+    covariance = np.diag([2.0, 9.0])[None]
+    np.testing.assert_array_equal(on_lattice(covariance, np.array([1.0, 0.0])), covariance)
+
+
+def test_interrupt_keeps_what_was_reached():
+    problem, start, _, _ = make()
+
+    def stop(step, _):
+        if step == 3:
+            raise KeyboardInterrupt
+
+    solution = solve(BlocksEM(start, tol=0.0), problem, max_steps=9, callback=stop, keep_on_interrupt=True)
+    assert solution.status.value == "interrupted"
+    assert solution.n_steps == 3
+
+
+def test_a_run_goes_on_where_it_stood():
+    problem, start, _, _ = make()
+    states = []
+    whole = solve(BlocksEM(start, tol=0.0), problem, max_steps=8, on_state=states.append)
+    again = solve(BlocksEM(start, tol=0.0), problem, max_steps=8, resume=states[4])
+    np.testing.assert_array_equal(whole.history, again.history)
+    np.testing.assert_array_equal(whole.value.covariances, again.value.covariances)
+
+
+@pytest.mark.parametrize("wrong", [{"nu": 0.0}, {"nu": -1.0}, {"beta": -0.1}])
+def test_wrong_priors_are_refused(wrong):
+    problem, *_ = make()
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        replace(problem, **wrong)
+
+
+def test_two_groups_are_found():
+    rng = np.random.default_rng(0)
+    group = rng.random(400) < 0.3
+    values = np.sort(rng.normal(size=400) * 0.2 + np.where(group, 3.0, 0.0))
+    layout = BlockLayout([400], [0], [values], [])
+    engine = ReferenceBlockEngine(np.arange(400, dtype=np.uint16)[:, None], layout)
+    one = (np.ones(1),)
+    problem = BlocksProblem(engine, 400.0, (), (), one, np.zeros(1), np.eye(1), np.full(1, 1e-3), np.zeros(1), 1.0, 0.1)
+    start = BlockFactors(np.full(2, 0.5), [[-0.5], [3.5]], np.ones((2, 1, 1)), (), (np.ones((1, 2)),))
+    value = solve(BlocksEM(start, tol=1e-8), problem, max_steps=200).value
+    np.testing.assert_allclose(value.weights[1], group.mean(), atol=0.02)
+    np.testing.assert_allclose(value.means[:, 0], [0.0, 3.0], atol=0.05)
