@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from reprlib import repr as short
 from typing import Any
 
+from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
@@ -113,6 +114,8 @@ class Fit:
         Log-likelihood of a training row beyond that of independence, in nats; None from pairs.
     check : Check, optional
         How a model like this one answers questions about rows it has not seen.
+    counts : tuple of arrays of shape (n_bins,)
+        Rows in each bin of each column.
     """
 
     density: JointDensity
@@ -124,6 +127,7 @@ class Fit:
     final: tuple[Solution[Any], ...] = ()
     gain: float | None = None
     check: Check | None = None
+    counts: tuple[FloatArray, ...] = ()
 
     @property
     def unfinished(self) -> Solution[Any] | None:

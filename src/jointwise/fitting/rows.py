@@ -20,6 +20,7 @@ from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoin
 from jointwise.fitting.choice import choose_model
 from jointwise.fitting.held_out import Repeated, held_out_check
 from jointwise.fitting.options import Options
+from jointwise.fitting.possible import made_possible
 from jointwise.fitting.problem import rows_problem
 from jointwise.fitting.result import Choice, Fit
 from jointwise.fitting.starts import first_point, starts_per_model, tolerance
@@ -76,11 +77,13 @@ def fit_rows(
         checkpoint.flush()
     else:
         checkpoint.remove()
+    mixture = made_possible(mixture, ordered, options.given)
     mixture = lighter_tails(mixture, rows.schema, ordered.n_rows, options.given)
     verdict = check.verdict[:MOST_VERDICT] if check else ""
     density = JointDensity(rows.schema, mixture, verdict)
     final = tuple(stages.values())
-    return Fit(density, options, choice, tuple(rows.axes), ordered.n_rows, stages, final, gain, check)
+    counts = ordered.column_counts
+    return Fit(density, options, choice, tuple(rows.axes), ordered.n_rows, stages, final, gain, check, counts)
 
 
 def in_order(rows: Rows) -> Rows:

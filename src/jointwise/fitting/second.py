@@ -102,22 +102,24 @@ def without_unmet_classes(fit: Fit) -> Fit:
     """Return the fit without levels of the class, the last variable, that no row has."""
     schema, mixture = fit.density.schema, fit.density.mixture
     levels = schema.variables[-1].categories or ()
-    met = np.flatnonzero(mixture.coefficients[-1].any(axis=1))
+    met = np.flatnonzero(fit.counts[-1] if fit.counts else np.ones(len(levels)))
     if len(met) == len(levels):
         return fit
     target = replace(
         schema.variables[-1], categories=tuple(levels[code] for code in met), observed=(0.0, len(met) - 1.0)
     )
     atoms = Dictionary.categories(len(met))
+    coefficients = mixture.coefficients[-1][met]
     mixture = ProductMixture(
         mixture.weights,
-        (*mixture.coefficients[:-1], mixture.coefficients[-1][met]),
+        (*mixture.coefficients[:-1], coefficients / coefficients.sum(axis=0)),
         (*mixture.dictionaries[:-1], atoms),
     )
     density = replace(fit.density, schema=Schema((*schema.variables[:-1], target), schema.container), mixture=mixture)
     choice = replace(fit.choice, models=tuple((*model[:-1], atoms) for model in fit.choice.models))
     axes = (*fit.axes[:-1], DiscreteAxis(np.arange(len(met), dtype=float)))
-    return replace(fit, density=density, choice=choice, axes=axes)
+    counts = (*fit.counts[:-1], fit.counts[-1][met])
+    return replace(fit, density=density, choice=choice, axes=axes, counts=counts)
 
 
 @dataclass(frozen=True, eq=False)
