@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from reprlib import repr as short
 from typing import Any
 
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
@@ -47,6 +47,10 @@ class Choice:
     learn_dictionary: bool = False
     held_out: float | None = None
     independence: float | None = None
+
+    def reordered(self, order: Sequence[int] | IntArray) -> Choice:
+        """Return the choice for the same columns in another order."""
+        return replace(self, models=tuple(tuple(model[n] for n in order) for model in self.models))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain form; a dictionary that several models share is written once."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from jointwise._checks import cause, warn_caller
+from jointwise._typing import IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.fitting.atoms import Learned, learn_atoms
@@ -20,6 +21,7 @@ from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoin
 from jointwise.fitting.choice import choose_model
 from jointwise.fitting.held_out import Repeated, held_out_check
 from jointwise.fitting.options import Options
+from jointwise.fitting.order import column_order, with_columns
 from jointwise.fitting.possible import made_possible
 from jointwise.fitting.problem import rows_problem
 from jointwise.fitting.result import Choice, Fit
@@ -30,7 +32,8 @@ from jointwise.joint.tails import lighter_tails
 from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsEM, Solution, Status, solve
 
-# Up to here rows are put in order first (a second for a million), so that a fit does not depend on their order.
+# Up to here rows and columns are put in order first (a second for a million rows), so that a fit does not depend on
+# the order they come in.
 CANONICAL_ROWS = 1_000_000
 
 Callback = Callable[[int, float], None]
@@ -61,12 +64,16 @@ def fit_rows(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    ordered = in_order(rows)
+    ordered, columns = _in_canonical_order(rows)
+    back = np.argsort(columns)
     checkpoint = open_checkpoint(ordered, options, rng)
     try:
-        choice = choice or choose_model(ordered, options, rng, checkpoint)
-        fitted, stages = _fit_models(ordered, choice, options, rng, callback, checkpoint)
-        mixture = average([model.dictionaries for model in fitted], [model.factors for model in fitted])
+        chosen = choice.reordered(columns) if choice else choose_model(ordered, options, rng, checkpoint)
+        fitted, stages = _fit_models(ordered, chosen, options, rng, callback, checkpoint)
+        choice = chosen.reordered(back)
+        stages = {name: replace(stage, value=stage.value.reordered(back)) for name, stage in stages.items()}
+        models = [[model.dictionaries[n] for n in back] for model in fitted]
+        mixture = average(models, [model.factors.reordered(back) for model in fitted])
         gain = average_gain(fitted) / ordered.n_rows if mixture.n_components > 1 else 0.0
         interrupted = any(stage.status is Status.INTERRUPTED for stage in stages.values())
         check = None if repeated is None or interrupted else _check(rows, choice, options, repeated)
@@ -77,18 +84,27 @@ def fit_rows(
         checkpoint.flush()
     else:
         checkpoint.remove()
-    mixture = made_possible(mixture, ordered, options.given)
+    mixture = made_possible(mixture, rows, options.given)
     mixture = lighter_tails(mixture, rows.schema, ordered.n_rows, options.given)
     verdict = check.verdict[:MOST_VERDICT] if check else ""
     density = JointDensity(rows.schema, mixture, verdict)
     final = tuple(stages.values())
-    counts = ordered.column_counts
+    counts = rows.column_counts
     return Fit(density, options, choice, tuple(rows.axes), ordered.n_rows, stages, final, gain, check, counts)
 
 
 def in_order(rows: Rows) -> Rows:
     """Return the rows in canonical order, unless they are too many to sort."""
     return rows.canonical() if len(rows) <= CANONICAL_ROWS else rows
+
+
+def _in_canonical_order(rows: Rows) -> tuple[Rows, IntArray]:
+    """Return the rows with columns and rows in canonical order, and that order of columns; as they came if too many."""
+    if len(rows) > CANONICAL_ROWS:
+        return rows, np.arange(len(rows.axes))
+    coded = rows.take(np.arange(len(rows)))
+    columns = column_order(coded)
+    return with_columns(coded, columns).canonical(), columns
 
 
 def _fit_models(
