@@ -97,7 +97,7 @@ def test_columns_with_equal_counts_are_told_apart_by_the_rows():
 
 
 def test_equal_columns_are_put_in_the_order_of_their_names():
-    table = pd.DataFrame(dict.fromkeys("cab", ["u", "v", "v"]))
+    table = pd.DataFrame({name: ["u", "v", "v"] for name in "cab"})
     assert names_in_order(table) == ["a", "b", "c"]
 
 

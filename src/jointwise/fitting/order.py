@@ -1,8 +1,8 @@
 """An order of columns that follows from what they hold, so that a fit does not depend on the order they come in.
 
 A fit draws random numbers column by column, and adds and multiplies in the order of columns. Columns are therefore put
-in the order of a digest of their bins and counts. Equal digests are told apart by the rows: a column's signature adds up,
-over rows, a hash of its own code with the codes of all columns. Columns with equal signatures too can be exchanged
+in the order of a digest of their bins and counts. Equal digests are told apart by the rows: a column's signature adds
+up, over rows, a hash of its own code with the codes of all columns. Columns with equal signatures too can be exchanged
 without a change of the table, as far as the hash shows, and are put in the order of their names.
 """
 
@@ -57,8 +57,8 @@ def column_order(rows: CodedRows) -> IntArray:
 def with_columns(rows: CodedRows, order: IntArray) -> CodedRows:
     """Return the rows with their columns in another order."""
     names = [rows.schema.names[n] for n in order]
-    codes = np.ascontiguousarray(rows.codes[:, order])
-    return replace(rows, schema=rows.schema.select(names), axes=tuple(rows.axes[n] for n in order), codes=codes)
+    axes = tuple(rows.axes[n] for n in order)
+    return replace(rows, schema=rows.schema.select(names), axes=axes, codes=rows.codes[:, order])
 
 
 def _signatures(rows: CodedRows, classes: IntArray) -> Words:
