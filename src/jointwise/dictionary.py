@@ -25,7 +25,17 @@ from jointwise._checks import check_integer, reading, shown
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis
 from jointwise.exceptions import InputError, UnknownNameError
-from jointwise.families import FAMILIES, Category, Family, Lattice, PointMass, Uniform, family_from_dict
+from jointwise.families import (
+    FAMILIES,
+    Category,
+    Family,
+    Lattice,
+    PointMass,
+    StudentT,
+    Truncated,
+    Uniform,
+    family_from_dict,
+)
 from jointwise.families.location_scale import LocationScale
 
 
@@ -137,6 +147,17 @@ class Dictionary:
     def is_identity(self) -> bool:
         """Whether every atom is a single value: a category or a point mass."""
         return all(isinstance(f, PointMass | Category) for f in self.families)
+
+    @cached_property
+    def lists_values(self) -> bool:
+        """Whether it lists values as point masses, with no other atom than one wide Student-t for all the rest.
+
+        >>> (Dictionary.points([0, 1, 2]) + Dictionary.grid("student_t", 1, 1, n=1, scale=1, df=3)).lists_values
+        True
+        """
+        others = [f for f in self.families if not isinstance(f, PointMass)]
+        wide = [f for f in others if f.n_atoms == 1 and isinstance(innermost(f), StudentT)]
+        return len(others) == len(wide) <= 1 and self.spikes.size > 0
 
     def logpdf(self, x: ArrayLike) -> FloatArray:
         """Log-density of each atom at ``x`` of shape (n,), with respect to the base measure; shape (n, L)."""
@@ -275,6 +296,13 @@ class Dictionary:
         """Return the values (..., L) of all families side by side, always in C order."""
         parts = [values(f) for f in self.families]
         return np.concatenate(parts, axis=-1, out=np.empty((*parts[0].shape[:-1], self.n_atoms)))
+
+
+def innermost(family: Family) -> Family:
+    """Return the family that truncated and lattice atoms are made from."""
+    while isinstance(family, Lattice | Truncated):
+        family = family.base
+    return family
 
 
 def _just_below(family: Family, low: Any) -> Any:

@@ -45,11 +45,11 @@ beta: 0.1 (given)
 steps: {model.n_iter_}, converged
 gain over independence: 1.651 nats per training row
 
-column  kind         values                    step  atoms                   in use
-size    continuous   0.5 to 7.5                0.5   2 gaussian + 2 laplace  4
-count   integer      1 to 2                          2 point_mass            2
-colour  categorical  2 categories                    2 category              2
-day     continuous   2024-01-01 to 2024-01-04  1     2 gaussian              2"""
+column  kind         values                    step  atoms                     in use
+size    continuous   0.5 to 7.5                0.5   2 gaussian + 2 laplace    4
+count   integer      1 to 2                          2 point_mass + 1 lattice  2
+colour  categorical  2 categories                    2 category                2
+day     continuous   2024-01-01 to 2024-01-04  1     2 gaussian                2"""
     )
 
 
@@ -108,8 +108,8 @@ def test_summary_of_one_column():
         "rows: 100",
         "fit: one column, by likelihood of its values",
         "",
-        "column  kind     values  atoms         in use",
-        "count   integer  1 to 2  2 point_mass  2",
+        "column  kind     values  atoms                     in use",
+        "count   integer  1 to 2  2 point_mass + 1 lattice  2",
     ]
 
 

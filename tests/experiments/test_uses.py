@@ -113,9 +113,8 @@ def test_a_miniature_run(module, tmp_path, monkeypatch):
 
 
 def test_an_impossible_value_is_ignored():
-    density = (
-        JUPAD(2, random_state=0).fit({"a": [1, 2, 3] * 30, "b": [0.5, 1.5, 2.5] * 30, "c": ["u", "v"] * 45}).density_
-    )
+    table = {"a": [1, 2, 3] * 30, "b": [0.5, 1.5, 2.5] * 30, "c": ["u", "v"] * 45}
+    density = JUPAD(2, supports={"a": (1, 3)}, random_state=0).fit(table).density_
     assert conditional.given(density, {}) is density
     assert conditional.given(density, {"a": 50}) is density
     both = conditional.given(density, {"a": 50, "b": 1.5})

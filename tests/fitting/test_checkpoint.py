@@ -151,11 +151,12 @@ def test_a_fit_stopped_on_a_part_of_many_rows_goes_on_from_there(watch, tmp_path
     model = JUPAD(**settings).fit(rows())
     path = tmp_path / "fit.checkpoint"
     n_passes = watch.run(JUPAD(**settings, checkpoint=path), rows())
-    stages = dict.fromkeys(stage for stage, _, _ in watch.kept)
+    kept = list(watch.kept)
+    stages = dict.fromkeys(stage for stage, _, _ in kept)
     on_parts = [f"model {model} on {n} rows" for model in (1, 2) for n in (10, 30)]
     assert [stage for stage in stages if " on " in stage] == on_parts
     for stage in stages:
-        of_stage = [at for s, _, at in watch.kept if s == stage]
+        of_stage = [at for s, _, at in kept if s == stage]
         for stop_at in {of_stage[0] + 1, of_stage[len(of_stage) // 2] + 1, of_stage[-1] + 1} - {n_passes}:
             assert watch.run(JUPAD(**settings, checkpoint=path), rows(), stop_at) is None, stage
             done = watch.at_write
@@ -495,7 +496,7 @@ def test_a_newer_version_is_refused(tmp_path):
     path = tmp_path / "fit.checkpoint"
     body = struct.pack("<10sIQ", FORM.magic, FORM.version + 1, 2) + b"{}"
     path.write_bytes(body + sha256(body).digest())
-    refused(path, "has format version 2")
+    refused(path, f"has format version {FORM.version + 1}")
 
 
 @pytest.mark.parametrize("path", [3, b"\xff".decode("latin1").encode, object()])

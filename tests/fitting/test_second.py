@@ -19,6 +19,9 @@ from jointwise.fitting import second as second_module
 from jointwise.joint.classes import pooled, standardised_probabilities
 from jointwise.joint.prediction import category_probabilities
 
+# two components are too few for narrow bands
+pytestmark = pytest.mark.filterwarnings("ignore::jointwise.exceptions.MisfitWarning")
+
 
 def bands(n=400, seed=0):
     """Two narrow bands side by side: either column by itself tells little of the class."""

@@ -15,6 +15,7 @@ from jointwise.exceptions import InputError, LeftOutWarning
 from jointwise.fitting.held_out import Repeated
 from jointwise.joint.cells import HEAVY
 from jointwise.marginals import Profile
+from jointwise.rows.base import Rows
 from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
 # The end bins, and one in between.
@@ -45,6 +46,11 @@ class Columns:
     coarse: tuple[Axis, ...]
     left_out: tuple[str, ...]
     repeated: Repeated
+
+    def coarse_of(self, rows: Rows) -> tuple[Axis, ...]:
+        """Return the axes without fine bins in the order of the columns of some rows."""
+        coarse = dict(zip(self.schema.names, self.coarse, strict=True))
+        return tuple(coarse[name] for name in rows.schema.names)
 
 
 @dataclass(frozen=True)

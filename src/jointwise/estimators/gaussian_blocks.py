@@ -169,18 +169,20 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
         options = self._fit_options()
 
         def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> BlockChoice:
-            design = Design.of(rows, columns.coarse, options.warp, rng)
+            design = Design.of(rows, columns.coarse_of(rows), options.warp, rng)
             return choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
 
         def learn(
             rows: Rows, choice: BlockChoice, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
         ) -> BlockFit:
-            return fit_blocks(rows, columns.coarse, options, rng, callback, choice=choice, checkpoint=checkpoint)
+            coarse = columns.coarse_of(rows)
+            return fit_blocks(rows, coarse, options, rng, callback, choice=choice, checkpoint=checkpoint)
 
         return Learner(name, choose, learn)
 
     def _keep(self, fit: BlockFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short."""
         super()._keep(fit)
-        self.block_ = tuple(fit.density.names[n] for n in fit.design.columns)
+        inside = {fit.design.schema.names[n] for n in fit.design.columns}
+        self.block_ = tuple(name for name in fit.density.names if name in inside)
         self.nu_ = fit.choice.nu

@@ -18,7 +18,7 @@ from jointwise.exceptions import MisfitWarning
 from jointwise.fitting import Choice, Fit, Options, fit, fit_pairs, fit_rows
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice import choose_model
-from jointwise.fitting.rows import in_order
+from jointwise.fitting.order import in_order
 from jointwise.fitting.stack import Learner
 from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
@@ -222,7 +222,7 @@ class JUPAD(DensityEstimator[Options]):
         options = self._fit_options()
 
         def coarse(rows: Rows) -> Rows:
-            return in_order(rows.regrouped(columns.coarse).on(options.device))
+            return in_order(rows.regrouped(columns.coarse_of(rows)).on(options.device))
 
         def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> Choice | None:
             return choose_model(coarse(rows), options, rng, checkpoint) if options.method == "rows" else None

@@ -34,7 +34,7 @@ from jointwise.solvers.accelerated import EMState
 # Seconds between two writes while a stage runs. A write takes milliseconds.
 INTERVAL = 5.0
 # The version rises with any change of the layout below, or of a fit that would make it go on differently.
-FORM = Form("checkpoint", b"JW-RESUME\n", 1)
+FORM = Form("checkpoint", b"JW-RESUME\n", 2)
 ADVICE = "Delete the file, or give `checkpoint` another path."
 # Rows whose codes identify a table, besides the counts of its bins.
 SAMPLED_ROWS = 4096
@@ -329,9 +329,10 @@ def _table_identity(rows: Rows) -> dict[str, Any]:
     """Return what identifies a table: its columns, their bins, the number of rows and their cells."""
     some = rows.take(np.unique(np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED_ROWS)).astype(np.int64)))
     weights = np.ones(len(some)) if some.weights is None else some.weights
+    by_name = np.argsort(rows.schema.names)  # rows that differ may put the columns in another order
     return {
-        "columns": digest({"variables": [variable.to_dict() for variable in rows.schema]}),
-        "bins": digest({"axes": [axis.to_dict() for axis in rows.axes]}),
+        "columns": digest({"variables": [rows.schema.variables[n].to_dict() for n in by_name]}),
+        "bins": digest({"axes": [rows.axes[n].to_dict() for n in by_name]}),
         "rows": len(rows),
         "cells": digest(
             {"margins": list(rows.column_counts), "some": np.asarray(some.codes, np.float64), "weights": weights}

@@ -11,6 +11,7 @@ from jointwise.axes import Axis
 from jointwise.fitting.average import average
 from jointwise.fitting.choice import short_fit
 from jointwise.fitting.choice.folds import fold_weights
+from jointwise.fitting.possible import made_possible
 from jointwise.fitting.result import Choice
 from jointwise.joint.check import Check, beyond_range, check_bins, single_value
 from jointwise.joint.comparison import Aside
@@ -64,8 +65,10 @@ def held_out_check(
     assert sample.weights is not None  # canonical rows have them
     held, rest = fold_weights(sample.weights, n, rng)[0]
     part = sample.with_weights(held)
-    learned = short_fit(sample.with_weights(rest), choice, rng, min(n_starts, MOST_STARTS))
-    mixture = lighter_tails(average([learned.dictionaries], [learned.factors]), rows.schema, rows.n_rows, given)
+    training = sample.with_weights(rest)
+    learned = short_fit(training, choice, rng, min(n_starts, MOST_STARTS))
+    mixture = made_possible(average([learned.dictionaries], [learned.factors]), training, given)
+    mixture = lighter_tails(mixture, rows.schema, rows.n_rows, given)
     asides = _asides(rows, mixture, repeated)
     return check_bins(rows.schema, mixture, rows.axes, part.codes, part.weights, rng, repeats=repeats, asides=asides)
 

@@ -16,6 +16,7 @@ import numpy as np
 from jointwise.exceptions import InputError
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.options import Options
+from jointwise.fitting.possible import made_possible
 from jointwise.fitting.problem import pairwise_problem
 from jointwise.fitting.result import Choice, Fit
 from jointwise.joint.density import JointDensity
@@ -71,6 +72,7 @@ def fit_pairs(
         stages = solve_pairs(pairwise_problem(marginals, masses), n_components, options, rng, callback)
         factors = list(stages.values())[-1].value
     mixture = ProductMixture(factors.weights, factors.coefficients, tuple(dictionaries))
+    mixture = made_possible(mixture, marginals, options.given)
     mixture = lighter_tails(mixture, marginals.schema, marginals.n_rows, options.given)
     return Fit(
         JointDensity(marginals.schema, mixture),
@@ -80,6 +82,7 @@ def fit_pairs(
         marginals.n_rows,
         stages,
         tuple(stages.values())[-1:],
+        counts=tuple(map(marginals.marginal, range(len(masses)))),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from reprlib import repr as short
 from typing import Any
 
+from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError
@@ -46,6 +47,10 @@ class Choice:
     learn_dictionary: bool = False
     held_out: float | None = None
     independence: float | None = None
+
+    def reordered(self, order: Sequence[int] | IntArray) -> Choice:
+        """Return the choice for the same columns in another order."""
+        return replace(self, models=tuple(tuple(model[n] for n in order) for model in self.models))
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain form; a dictionary that several models share is written once."""
@@ -135,6 +140,8 @@ class Fit(Ended):
         Log-likelihood of a training row beyond that of independence, in nats; None from pairs.
     check : Check, optional
         How a model like this one answers questions about rows it has not seen.
+    counts : tuple of arrays of shape (n_bins,)
+        Rows in each bin of each column.
     """
 
     density: JointDensity
@@ -146,3 +153,4 @@ class Fit(Ended):
     final: tuple[Solution[Any], ...] = ()
     gain: float | None = None
     check: Check | None = None
+    counts: tuple[FloatArray, ...] = ()

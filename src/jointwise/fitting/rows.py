@@ -20,6 +20,8 @@ from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoin
 from jointwise.fitting.choice import choose_model
 from jointwise.fitting.held_out import Repeated, held_out_check
 from jointwise.fitting.options import Options
+from jointwise.fitting.order import in_canonical_order
+from jointwise.fitting.possible import made_possible
 from jointwise.fitting.problem import rows_problem
 from jointwise.fitting.result import Choice, Fit
 from jointwise.fitting.starts import first_point, starts_per_model, tolerance
@@ -28,9 +30,6 @@ from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.joint.tails import lighter_tails
 from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsEM, Solution, Status, solve
-
-# Up to here rows are put in order first (a second for a million), so that a fit does not depend on their order.
-CANONICAL_ROWS = 1_000_000
 
 Callback = Callable[[int, float], None]
 
@@ -63,12 +62,16 @@ def fit_rows(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    ordered = in_order(rows)
+    ordered, columns = in_canonical_order(rows)
+    back = np.argsort(columns)
     checkpoint = checkpoint or open_checkpoint(ordered, options, rng)
     try:
-        choice = choice or choose_model(ordered, options, rng, checkpoint)
-        fitted, stages = _fit_models(ordered, choice, options, rng, callback, checkpoint)
-        mixture = average([model.dictionaries for model in fitted], [model.factors for model in fitted])
+        chosen = choice.reordered(columns) if choice else choose_model(ordered, options, rng, checkpoint)
+        fitted, stages = _fit_models(ordered, chosen, options, rng, callback, checkpoint)
+        choice = chosen.reordered(back)
+        stages = {name: replace(stage, value=stage.value.reordered(back)) for name, stage in stages.items()}
+        models = [[model.dictionaries[n] for n in back] for model in fitted]
+        mixture = average(models, [model.factors.reordered(back) for model in fitted])
         gain = average_gain(fitted) / ordered.n_rows if mixture.n_components > 1 else 0.0
         interrupted = any(stage.status is Status.INTERRUPTED for stage in stages.values())
         check = None if repeated is None or interrupted else _check(rows, choice, options, repeated)
@@ -79,16 +82,13 @@ def fit_rows(
         checkpoint.flush()
     else:
         checkpoint.remove()
+    mixture = made_possible(mixture, rows, options.given)
     mixture = lighter_tails(mixture, rows.schema, ordered.n_rows, options.given)
     verdict = check.verdict[:MOST_VERDICT] if check else ""
     density = JointDensity(rows.schema, mixture, verdict)
     final = tuple(stages.values())
-    return Fit(density, options, choice, tuple(rows.axes), ordered.n_rows, stages, final, gain, check)
-
-
-def in_order(rows: Rows) -> Rows:
-    """Return the rows in canonical order, unless they are too many to sort."""
-    return rows.canonical() if len(rows) <= CANONICAL_ROWS else rows
+    counts = rows.column_counts
+    return Fit(density, options, choice, tuple(rows.axes), ordered.n_rows, stages, final, gain, check, counts)
 
 
 def _fit_models(

@@ -17,8 +17,9 @@ from jointwise.dictionary import Dictionary
 from jointwise.fitting.average import average
 from jointwise.fitting.choice import choose_model, short_fit
 from jointwise.fitting.choice.folds import SEARCH_ROWS, fold_weights
+from jointwise.fitting.order import CANONICAL_ROWS, in_order
 from jointwise.fitting.result import Choice, Fit
-from jointwise.fitting.rows import CANONICAL_ROWS, fit_rows, in_order
+from jointwise.fitting.rows import fit_rows
 from jointwise.joint.classes import SecondDensity, standardised_probabilities
 from jointwise.joint.prediction import category_probabilities
 from jointwise.joint.product import ProductMixture
@@ -103,22 +104,24 @@ def without_unmet_classes(fit: Fit) -> Fit:
     schema, mixture = fit.density.schema, fit.density.mixture
     assert isinstance(mixture, ProductMixture)  # of a fit of products
     levels = schema.variables[-1].categories or ()
-    met = np.flatnonzero(mixture.coefficients[-1].any(axis=1))
+    met = np.flatnonzero(fit.counts[-1] if fit.counts else np.ones(len(levels)))
     if len(met) == len(levels):
         return fit
     target = replace(
         schema.variables[-1], categories=tuple(levels[code] for code in met), observed=(0.0, len(met) - 1.0)
     )
     atoms = Dictionary.categories(len(met))
+    coefficients = mixture.coefficients[-1][met]
     mixture = ProductMixture(
         mixture.weights,
-        (*mixture.coefficients[:-1], mixture.coefficients[-1][met]),
+        (*mixture.coefficients[:-1], coefficients / coefficients.sum(axis=0)),
         (*mixture.dictionaries[:-1], atoms),
     )
     density = replace(fit.density, schema=Schema((*schema.variables[:-1], target), schema.container), mixture=mixture)
     choice = replace(fit.choice, models=tuple((*model[:-1], atoms) for model in fit.choice.models))
     axes = (*fit.axes[:-1], DiscreteAxis(np.arange(len(met), dtype=float)))
-    return replace(fit, density=density, choice=choice, axes=axes)
+    counts = (*fit.counts[:-1], fit.counts[-1][met])
+    return replace(fit, density=density, choice=choice, axes=axes, counts=counts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -249,8 +249,8 @@ def _cells(variable: Variable, dictionary: Dictionary, weights: FloatArray) -> t
     """Edges of the cells, and their values if each cell is one value."""
     if variable.categories is not None:
         return _around(np.arange(float(len(variable.categories))))
-    if dictionary.is_identity:
-        points = np.unique(dictionary.mode())
+    if dictionary.lists_values:
+        points = dictionary.spikes
         low, high = points[0], points[-1]
         every = variable.kind is Kind.INTEGER and high - low < MOST_INTEGERS
         return _around(np.arange(low, high + 1) if every else points)

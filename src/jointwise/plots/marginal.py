@@ -81,7 +81,7 @@ def draw_marginal(ax: Axes, ruler: Ruler, rows: FloatArray | None, *, atoms: boo
     seen = None if rows is None else rows[~np.isnan(rows)]
     if ruler.values is not None:
         _draw_probabilities(ax, ruler, ruler.values, seen, down=down)
-        if atoms and not ruler.dictionary.is_identity:
+        if atoms and not (ruler.dictionary.is_identity or ruler.dictionary.lists_values):
             _draw_atoms(ax, ruler, ruler.values)
     else:
         _draw_density(ax, ruler, seen, atoms=atoms)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.exceptions import InputError
 
 
@@ -53,6 +53,10 @@ class Factors:
             Rows of each B_n, counted from the second row of the point.
         """
         return cls(point[0], tuple(point[1:][rows] for rows in slices))
+
+    def reordered(self, order: Sequence[int] | IntArray) -> Factors:
+        """Return the factors of the same variables in another order."""
+        return Factors(self.weights, tuple(self.coefficients[n] for n in order))
 
     @property
     def n_components(self) -> int:

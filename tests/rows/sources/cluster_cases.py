@@ -17,7 +17,7 @@ import pandas as pd
 
 from jointwise import JUPAD, Profile
 from jointwise.engines.blocks import BlockComponents, BlockLayout
-from jointwise.fitting import rows as fitting_rows
+from jointwise.fitting import order
 from jointwise.fitting import starts
 from jointwise.rows.coded import CodedRows
 
@@ -68,7 +68,7 @@ def assert_weighs(make, frame, *, where):
 
 def in_parts(monkeypatch):
     """Fit even a small table in the cluster, instead of bringing its rows here; only starts take a sample."""
-    monkeypatch.setattr(fitting_rows, "CANONICAL_ROWS", 10)
+    monkeypatch.setattr(order, "CANONICAL_ROWS", 10)
     monkeypatch.setattr(starts, "SHORT_ROWS", 300)
 
 

@@ -17,7 +17,7 @@ from tests.rows.sources.cases import GUISES, arrow, as_source, columns, guise, p
 
 from jointwise import JUPAD, PairwiseMarginals, Profile, engines
 from jointwise.exceptions import InputError, LeftOutWarning, MissingDependencyError, StorageError
-from jointwise.fitting import rows as fitting_rows
+from jointwise.fitting import order
 from jointwise.marginals import coding
 from jointwise.rows import store
 from jointwise.rows.sources import LocalSource, find_source, local
@@ -351,7 +351,7 @@ def test_codes_in_a_file_give_the_same_model(tmp_path, monkeypatch, whole):
 
 
 def test_passes_of_em_over_the_file_are_those_over_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting_rows, "CANONICAL_ROWS", 0)  # equal rows are not gathered in memory first
+    monkeypatch.setattr(order, "CANONICAL_ROWS", 0)  # equal rows are not gathered in memory first
     table = arrow(10_000).append_column("w", pa.array(np.linspace(0.0, 2.0, 10_000)))
     few = {"n_components": 2, "random_state": 0, "max_iter": 3}
     source = guise("blocks", table, tmp_path)

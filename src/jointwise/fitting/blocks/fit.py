@@ -16,7 +16,7 @@ from jointwise.fitting.blocks.record import BlockRecord
 from jointwise.fitting.blocks.result import BlockFit
 from jointwise.fitting.blocks.start import START_ROWS, settled_start
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
-from jointwise.fitting.rows import in_order
+from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.starts import part_sizes, spread_positions
 from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
@@ -63,7 +63,9 @@ def fit_blocks(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    rows = in_order(rows).on(options.device)
+    names = rows.schema.names
+    rows, columns = in_canonical_order(rows)
+    rows, coarse = rows.on(options.device), [coarse[n] for n in columns]
     checkpoint = checkpoint or open_checkpoint(rows, options, rng, IDENTIFYING)
     try:
         design = Design.of(rows, coarse, options.warp, rng)
@@ -77,7 +79,7 @@ def fit_blocks(
         checkpoint.flush()
     else:
         checkpoint.remove()
-    density = JointDensity(rows.schema, design.expert(_averaged(fitted)))
+    density = JointDensity(rows.schema, design.expert(_averaged(fitted))).marginal(names)
     final = tuple(stages.values())
     return BlockFit(density, options, choice, rows.axes, rows.n_rows, stages, final, design)
 

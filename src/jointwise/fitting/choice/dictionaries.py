@@ -17,8 +17,8 @@ import numpy as np
 from jointwise._checks import unknown_name
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
-from jointwise.dictionary import Dictionary
-from jointwise.families import Family, Gaussian, Laplace, Lattice, Truncated
+from jointwise.dictionary import Dictionary, innermost
+from jointwise.families import Gaussian, Laplace
 from jointwise.fitting.choice.candidates import FAMILIES, as_given, candidate_dictionaries, sharpened
 from jointwise.fitting.choice.folds import split_counts
 from jointwise.fitting.problem import smoothing_rows
@@ -147,19 +147,13 @@ class _Scored:
 
     def of(self, family: type[Gaussian | Laplace]) -> _Scored:
         """The candidates whose grid is of one family; all if there are none."""
-        chosen = [i for i, c in enumerate(self.candidates) if isinstance(_inner(c.families[0]), family)]
+        chosen = [i for i, c in enumerate(self.candidates) if isinstance(innermost(c.families[0]), family)]
         return _Scored([self.candidates[i] for i in chosen], self.scores[chosen]) if chosen else self
 
     def good(self) -> list[Dictionary]:
         """The candidates that are as good as the best, best first."""
         good = as_good_as_best(self.scores, GOOD_ERRORS)
         return [self.candidates[i] for i in good] or [self.smallest_good(0.0)]
-
-
-def _inner(family: Family) -> Family:
-    while isinstance(family, Lattice | Truncated):
-        family = family.base
-    return family
 
 
 def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator) -> _Scored:

@@ -15,12 +15,14 @@ from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import dictionary_options
 from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
 from jointwise.fitting.options import Options
+from jointwise.fitting.possible import UNMET_ROWS
 from jointwise.fitting.problem import rows_problem
 from jointwise.fitting.result import Choice
 from jointwise.fitting.starts import MANY_COMPONENTS
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Factors, RowsEM, RowsProblem, Solution, solve, start_around
+from jointwise.solvers.accelerated import LEAST_MASS
 
 # What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.
 BETAS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
@@ -253,4 +255,6 @@ def _position(ladder: Sequence[float], value: float) -> int:
 def _independence(part: CodedRows, problem: RowsProblem) -> float:
     """Log-likelihood of the bins of ``part`` if the columns were independent."""
     counts = np.concatenate([part.marginal(n) for n in range(len(part.axes))])
-    return float(counts @ np.log(problem.bin_margins))
+    # a bin that only `part` has met: as likely as `made_possible` will make it
+    unmet = UNMET_ROWS / (problem.n_rows + UNMET_ROWS)
+    return float(counts @ np.log(np.where(problem.bin_margins > LEAST_MASS, problem.bin_margins, unmet)))
