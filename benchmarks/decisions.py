@@ -54,8 +54,8 @@ from jointwise.fitting.choice import choose_model
 from jointwise.fitting.choice import search as search_module
 from jointwise.fitting.choice.dictionaries import dictionary_options
 from jointwise.fitting.choice.search import number_of_models
-from jointwise.fitting.result import Models
 from jointwise.fitting.order import in_order
+from jointwise.fitting.result import Models
 from jointwise.rows.coded import CodedRows
 from jointwise.tables import encode, read_table
 

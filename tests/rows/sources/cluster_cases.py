@@ -17,8 +17,7 @@ import pandas as pd
 
 from jointwise import JUPAD, Profile
 from jointwise.engines.blocks import BlockComponents, BlockLayout
-from jointwise.fitting import order
-from jointwise.fitting import starts
+from jointwise.fitting import order, starts
 from jointwise.rows.coded import CodedRows
 
 FIRST_DAY = dt.date(2024, 1, 1)

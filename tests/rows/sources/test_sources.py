@@ -131,8 +131,8 @@ def test_any_order_of_rows_gives_the_model(whole):
 
     connection = duckdb.connect(config={"preserve_insertion_order": "false", "threads": 2})
     connection.register("rows", arrow())
-    for order in ("day", "number desc"):
-        model = fitted(connection.sql(f"select * from rows order by {order}"))
+    for by in ("day", "number desc"):
+        model = fitted(connection.sql(f"select * from rows order by {by}"))
         assert same_model(model.density_.mixture, whole.density_.mixture)
 
 
