@@ -108,8 +108,11 @@ class BlockConditionals(Conditionals):
         block, c = self._block, self._c
         tops = block.warps[c](np.floor(x) + 0.5 if block.whole[c] else x)
         below = _below(block, c, x)
-        log_mass = self._by_rows(self._log_mass, tops) - self._log_window
-        inside = below[:, self._owner] + block.no_spike[c][self._owner] * np.exp(log_mass)
+        if block.has_window[c]:
+            mass = np.exp(self._by_rows(self._log_mass, tops) - self._log_window)
+        else:
+            mass = ndtr((tops[:, None] - self._mean) / self._scale)
+        inside = below[:, self._owner] + block.no_spike[c][self._owner] * mass
         return np.asarray(np.minimum(np.einsum("nt,nt->n", self._weights, inside), 1.0))
 
     def mean(self) -> FloatArray:
