@@ -222,6 +222,23 @@ def test_samples_follow_the_cdf(event):
         assert np.abs(shares - expected).max() < 0.05  # six deviations
 
 
+@pytest.mark.parametrize("event", [{}, EVENTS["interval"], EVENTS["set of integers"], EVENTS["all"]], ids=str)
+def test_samples_follow_the_joint_cdf(event):
+    f = mixture(4)
+    g = f.condition(event) if event else f
+    draws = g.sample(20_000, np.random.default_rng(6))
+    tops = g.sample(8, np.random.default_rng(7))
+    tops[::2, PRODUCT] = tops[1::2, CATEGORY] = tops[:4, INTEGER] = np.nan
+    expected = g.cdf(tops)
+    shares = np.array([np.all((draws <= top) | np.isnan(top), axis=1).mean() for top in tops])
+    # six deviations: a correct sampler fails with probability 1e-7; integers are rounded, see ROUNDED
+    assert_allclose(shares, expected, atol=6 * np.sqrt(0.25 / 20_000))
+    # and a wrong one is seen
+    block = g.block.changed(means=g.block.means + 0.5)
+    wrong = BlockMixture(g.weights, block, g.columns, g.coefficients, g.dictionaries)
+    assert np.abs(wrong.cdf(tops) - shares).max() > 6 * np.sqrt(0.25 / 20_000)
+
+
 @pytest.mark.parametrize("event", [{}, EVENTS["interval"], EVENTS["bent"], EVENTS["several"]], ids=str)
 @pytest.mark.parametrize("n", range(5))
 def test_conditionals_are_ratios(event, n):
