@@ -80,7 +80,9 @@ class BlockConditionals(Conditionals):
             self.log_evidence = np.where(impossible, -np.inf, top[:, 0] + np.log(terms.sum(axis=1)))
         self._weights = terms / terms.sum(axis=1, keepdims=True)
         self._low, self._high = block.low[self._owner, c], block.high[self._owner, c]
-        self._log_window = self._by_rows(self._log_mass, np.full(len(X), np.inf))
+        self._log_window = np.broadcast_to(0.0, flat)
+        if block.has_window[c]:
+            self._log_window = self._by_rows(self._log_mass, np.full(len(X), np.inf))
 
     def pdf(self, points: FloatArray) -> FloatArray:
         """Density of each row's law at each of the points; shape (n, points)."""
