@@ -59,3 +59,22 @@ def test_information_of_a_pair(density):
 
 def test_a_check_of_its_own_draws_is_clean(density):
     assert density.check(density.sample(3000, rng=1), rng=0).is_clean
+
+
+def test_a_sum_with_a_mixture_of_products(density, tmp_path):
+    from jointwise.joint import ProductMixture
+
+    factors = [density.mixture.dictionary(n) for n in range(5)]
+    even = [np.full((d.n_atoms, 1), 1 / d.n_atoms) for d in factors]
+    apart = JointDensity(SCHEMA, ProductMixture([1.0], even, factors))
+    both = JointDensity.mix([density, apart], [0.7, 0.3])
+    assert_allclose(both.pdf(ROWS), 0.7 * density.pdf(ROWS) + 0.3 * apart.pdf(ROWS))
+    event = {"size": (0, 2), "age": {1, 2, 3}}
+    expected = 0.7 * density.probability(event) + 0.3 * apart.probability(event)
+    assert_allclose(both.probability(event), expected)
+    both.save(tmp_path / "both")
+    given = JointDensity.load(tmp_path / "both").condition(event)
+    assert_allclose(
+        given.marginal("pay").pdf({"pay": [0.7]}), both.condition(event).marginal("pay").pdf({"pay": [0.7]})
+    )
+    assert np.isfinite(given.mean()["pay"])

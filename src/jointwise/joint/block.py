@@ -5,7 +5,25 @@ r"""A mixture whose components are Gaussian over a block of columns and products
            \prod_{n \notin C} \sum_l B_n[l, r] \, d_{n,l}(x_n)
 
 C are the columns of the block and w their warps. Components follow the correlations of the block, which a product of
-one-dimensional laws cannot.
+one-dimensional laws cannot. Intervals of block columns are windows of Gaussian vectors; see
+:mod:`jointwise.joint.window`. How exact the answers are:
+
+=============================================  =====================================================================
+answer                                         error
+=============================================  =====================================================================
+density, gaps, marginals, conditioning on      rounding
+values, samples
+probabilities, cdf, densities given intervals  1e-12 with one or two windows in a component; with more, a lattice rule
+                                               whose estimate `BlockMixture.log_probability_error` gives: 5e-5, and
+                                               rarely up to 1e-4, relative
+tables of two columns                          1e-15 absolute per cell; under windows elsewhere about 1e-6 relative,
+                                               and as above if there are more than two
+law of one column given intervals of others    tabulated: about 1e-6 in the cdf, up to correlations of 0.9999
+integers                                       sums of masses agree with probabilities of intervals to 1e-4
+covariances                                    exact through straight warps; through bent ones 24 Hermite polynomials;
+                                               under windows 8,192 fixed draws a component: 0.01 in a correlation
+means of conditionals                          exact through straight warps; 1e-3 standard deviations through others
+=============================================  =====================================================================
 """
 
 from __future__ import annotations

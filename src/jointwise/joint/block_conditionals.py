@@ -80,7 +80,9 @@ class BlockConditionals(Conditionals):
             self.log_evidence = np.where(impossible, -np.inf, top[:, 0] + np.log(terms.sum(axis=1)))
         self._weights = terms / terms.sum(axis=1, keepdims=True)
         self._low, self._high = block.low[self._owner, c], block.high[self._owner, c]
-        self._log_window = self._by_rows(self._log_mass, np.full(len(X), np.inf))
+        self._log_window = np.broadcast_to(0.0, flat)
+        if block.has_window[c]:
+            self._log_window = self._by_rows(self._log_mass, np.full(len(X), np.inf))
 
     def pdf(self, points: FloatArray) -> FloatArray:
         """Density of each row's law at each of the points; shape (n, points)."""
@@ -108,8 +110,11 @@ class BlockConditionals(Conditionals):
         block, c = self._block, self._c
         tops = block.warps[c](np.floor(x) + 0.5 if block.whole[c] else x)
         below = _below(block, c, x)
-        log_mass = self._by_rows(self._log_mass, tops) - self._log_window
-        inside = below[:, self._owner] + block.no_spike[c][self._owner] * np.exp(log_mass)
+        if block.has_window[c]:
+            mass = np.exp(self._by_rows(self._log_mass, tops) - self._log_window)
+        else:
+            mass = ndtr((tops[:, None] - self._mean) / self._scale)
+        inside = below[:, self._owner] + block.no_spike[c][self._owner] * mass
         return np.asarray(np.minimum(np.einsum("nt,nt->n", self._weights, inside), 1.0))
 
     def mean(self) -> FloatArray:

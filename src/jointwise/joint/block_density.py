@@ -170,8 +170,10 @@ def regression(block: GaussianBlock, given: IntArray, rest: IntArray) -> tuple[F
 
 def given_means(block: GaussianBlock, given: IntArray, z: FloatArray, rest: IntArray, gain: FloatArray) -> FloatArray:
     """Means of some coordinates in each component, given others in each row; shape (n, F, rest)."""
-    offset = z[:, None, :] - block.means[:, given]
-    return np.asarray(block.means[:, rest] + np.einsum("nfk,fkr->nfr", offset, gain))
+    centre = block.means[:, given].mean(axis=0)  # so that no digits cancel where means are large
+    offset = block.means[:, rest] - np.einsum("fk,fkr->fr", block.means[:, given] - centre, gain)
+    flat = gain.transpose(1, 0, 2).reshape(len(given), offset.size)
+    return np.asarray(((z - centre) @ flat).reshape(len(z), *offset.shape) + offset)
 
 
 def log_inside(
