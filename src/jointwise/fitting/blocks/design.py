@@ -29,7 +29,7 @@ from jointwise.warps import Warp
 # Integers whose quartiles are closer than this keep a straight warp: their lattice is then the same everywhere.
 STRAIGHT_RANGE = 20.0
 # Share of a column's variance, and of a row for each row of the table, that keeps covariances from being singular.
-TRACE, TRACE_PER_ROW = 1e-3, 1e-10
+TRACE, TRACE_PER_ROW = 3e-4, 1e-10
 # Rows that each value of a category counts as seen before, so that none is impossible.
 UNMET_ROWS = 0.5
 
