@@ -1,9 +1,10 @@
-"""The algorithms of JUPAD: arrays in, arrays out.
+"""The algorithms of JUPAD and of Gaussian blocks: arrays in, arrays out.
 
 A solver is a record of settings, and `solve` runs it on a problem. Which to pick:
 
 - `simplex_weights`: the weights of a 1-D mixture, from the counts of one variable;
 - `RowsEM`: all factors from rows, as a `RowsProblem`, by penalised likelihood;
+- `BlocksEM`: a mixture with a Gaussian block from rows, as a `BlocksProblem`, by penalised likelihood;
 - `PairwiseEM`: all factors from pair masses, as a `PairwiseProblem`, by composite likelihood;
 - `MirrorDescentPairs`, then `split_starts`, then `AlternatingMirrorDescent`: the three stages of JUPAD as
   published, least squares on pair masses.
@@ -12,6 +13,7 @@ A solver is a record of settings, and `solve` runs it on a problem. Which to pic
 """
 
 from jointwise.solvers.base import Reached, Solution, Solver, Status, solve
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
 from jointwise.solvers.factors import Factors
 from jointwise.solvers.pairs_alternating import AlternatingMirrorDescent
 from jointwise.solvers.pairs_em import PairwiseEM
@@ -24,6 +26,9 @@ from jointwise.solvers.starts import random_start, start_around
 
 __all__ = [
     "AlternatingMirrorDescent",
+    "BlockFactors",
+    "BlocksEM",
+    "BlocksProblem",
     "Factors",
     "MirrorDescentPairs",
     "PairwiseEM",

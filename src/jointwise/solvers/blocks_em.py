@@ -305,6 +305,17 @@ def on_lattice(covariances: FloatArray, lattice: FloatArray) -> FloatArray:
     return raised
 
 
+def averaged(models: Sequence[BlockFactors]) -> BlockFactors:
+    """Return the mean of the densities of several models: all their components."""
+    return BlockFactors(
+        np.concatenate([m.weights for m in models]) / len(models),
+        np.concatenate([m.means for m in models]),
+        np.concatenate([m.covariances for m in models]),
+        tuple(np.hstack(b) for b in zip(*(m.coefficients for m in models), strict=True)),
+        tuple(np.hstack(s) for s in zip(*(m.spikes for m in models), strict=True)),
+    )
+
+
 def _normalised(table: FloatArray, margin: FloatArray) -> FloatArray:
     """Scale the columns of a table to sum to one; those without mass become the margin."""
     sums = table.sum(axis=0)

@@ -16,7 +16,7 @@ from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, averaged
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -97,7 +97,10 @@ def choose_blocks(
     folds = row_folds(rows, rng)
     if not folds:  # one row
         return BlockChoice(numbers[0], nus[-1], options.beta, n_models)
-    search = _Search(design, folds, options.beta, int(rng.integers(2**32)), checkpoint or Checkpoint())
+    # what is chosen for one start is not what is best for the average of several; a large table has no time for it
+    n_starts = n_models if len(rows) < SMALL_TABLE else 1
+    seed = int(rng.integers(2**32))
+    search = _Search(design, folds, options.beta, n_starts, seed, checkpoint or Checkpoint())
     n_components, nu = search.best(numbers, nus) if len(rows) >= SMALL_TABLE else search.best_of_each(numbers, nus)
     score = search.held_out(n_components, nu)
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
@@ -143,6 +146,7 @@ class _Search:
         design: Design,
         folds: list[tuple[CodedRows, CodedRows]],
         beta: float,
+        n_starts: int,
         seed: int,
         checkpoint: Checkpoint,
     ) -> None:
@@ -151,19 +155,21 @@ class _Search:
             (replace(design.problem(rest, NUS[0], beta), rows=part.block_engine(design.layout)), part.n_rows, rest)
             for part, rest in folds
         ]
+        self._n_starts = n_starts
         self._seed = seed
         self._checkpoint = checkpoint
         self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
 
     def best(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
         """Return the number of components and nu of the highest score found."""
-        at, nu = _nearest(numbers, FIRST_NUMBER), nus[_nearest(nus, FIRST_NU)]
+        at, stage = _nearest(numbers, FIRST_NUMBER), _nearest(nus, FIRST_NU)
         while True:
-            at = self._climb(numbers, at, nu)
-            better = max(nus, key=lambda each: self.held_out(numbers[at], each))
-            if not self.held_out(numbers[at], better) > self.held_out(numbers[at], nu) + LEAST_GAIN:
-                return numbers[at], nu
-            nu = better
+            at = self._climb(numbers, at, nus[stage])
+            near = [k for k in (stage - 1, stage + 1) if 0 <= k < len(nus)]
+            better = max(near, key=lambda k: self.held_out(numbers[at], nus[k]), default=stage)
+            if not self.held_out(numbers[at], nus[better]) > self.held_out(numbers[at], nus[stage]) + LEAST_GAIN:
+                return numbers[at], nus[stage]
+            stage = better
 
     def best_of_each(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
         """Return the best place uphill over all nu: few components want a weak prior, many a strong one."""
@@ -186,7 +192,7 @@ class _Search:
         return best
 
     def held_out(self, n_components: int, nu: float) -> float:
-        """Mean log-likelihood of held-out rows, after short runs on the others."""
+        """Mean log-likelihood of held-out rows under the average of short runs on the others."""
         key = n_components, nu
         if key not in self._scores:
             runs = [self._run(fold, n_components, nu) for fold in range(len(self._folds))]
@@ -197,8 +203,9 @@ class _Search:
     def _run(self, fold: int, n_components: int, nu: float) -> float:
         held, _, rest = self._folds[fold]
         problem = replace(held, rows=rest.block_engine(self._design.layout), nu=nu)
-        rng = np.random.default_rng(self._seed + fold)
-        return held.sums(short_run(self._design, problem, rest, n_components, rng)).log_likelihood
+        seeds = np.random.SeedSequence((self._seed, fold)).spawn(self._n_starts)
+        runs = [short_run(self._design, problem, rest, n_components, np.random.default_rng(seed)) for seed in seeds]
+        return held.sums(averaged(runs)).log_likelihood
 
 
 def short_run(

@@ -27,7 +27,7 @@ from jointwise.tables.variables import Kind, Schema, Variable
 from jointwise.warps import Warp
 
 # Integers whose quartiles are closer than this keep a straight warp: their lattice is then the same everywhere.
-STRAIGHT_RANGE = 20.0
+STRAIGHT_RANGE = 15.0
 # Share of a column's variance, and of a row for each row of the table, that keeps covariances from being singular.
 TRACE, TRACE_PER_ROW = 1e-4, 1e-10
 # Rows that each value of a category counts as seen before, so that none is impossible.

@@ -22,7 +22,7 @@ from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Solution, Status, solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, averaged
 
 # A component with fewer rows than this is dropped.
 LEAST_ROWS = 0.5
@@ -79,7 +79,7 @@ def fit_blocks(
         checkpoint.flush()
     else:
         checkpoint.remove()
-    density = JointDensity(rows.schema, design.expert(_averaged(fitted))).marginal(names)
+    density = JointDensity(rows.schema, design.expert(averaged(fitted))).marginal(names)
     final = tuple(stages.values())
     return BlockFit(density, options, choice, rows.axes, rows.n_rows, stages, final, design)
 
@@ -174,14 +174,3 @@ def _tidied(factors: BlockFactors, n_rows: float) -> BlockFactors:
     least = min(LEAST_ROWS / n_rows, float(factors.weights.max()))
     alive = np.flatnonzero(factors.weights >= least)
     return factors.take(alive[np.argsort(-factors.weights[alive], kind="stable")].tolist())
-
-
-def _averaged(models: Sequence[BlockFactors]) -> BlockFactors:
-    """Return the mean of the densities of several models: all their components."""
-    return BlockFactors(
-        np.concatenate([m.weights for m in models]) / len(models),
-        np.concatenate([m.means for m in models]),
-        np.concatenate([m.covariances for m in models]),
-        tuple(np.hstack(b) for b in zip(*(m.coefficients for m in models), strict=True)),
-        tuple(np.hstack(s) for s in zip(*(m.spikes for m in models), strict=True)),
-    )
