@@ -16,7 +16,7 @@ from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, averaged
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -97,10 +97,8 @@ def choose_blocks(
     folds = row_folds(rows, rng)
     if not folds:  # one row
         return BlockChoice(numbers[0], nus[-1], options.beta, n_models)
-    # what is chosen for one start is not what is best for the average of several; a large table has no time for it
-    n_starts = n_models if len(rows) < SMALL_TABLE else 1
     seed = int(rng.integers(2**32))
-    search = _Search(design, folds, options.beta, n_starts, seed, checkpoint or Checkpoint())
+    search = _Search(design, folds, options.beta, seed, checkpoint or Checkpoint())
     n_components, nu = search.best(numbers, nus) if len(rows) >= SMALL_TABLE else search.best_of_each(numbers, nus)
     score = search.held_out(n_components, nu)
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
@@ -146,7 +144,6 @@ class _Search:
         design: Design,
         folds: list[tuple[CodedRows, CodedRows]],
         beta: float,
-        n_starts: int,
         seed: int,
         checkpoint: Checkpoint,
     ) -> None:
@@ -155,7 +152,6 @@ class _Search:
             (replace(design.problem(rest, NUS[0], beta), rows=part.block_engine(design.layout)), part.n_rows, rest)
             for part, rest in folds
         ]
-        self._n_starts = n_starts
         self._seed = seed
         self._checkpoint = checkpoint
         self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
@@ -203,9 +199,8 @@ class _Search:
     def _run(self, fold: int, n_components: int, nu: float) -> float:
         held, _, rest = self._folds[fold]
         problem = replace(held, rows=rest.block_engine(self._design.layout), nu=nu)
-        seeds = np.random.SeedSequence((self._seed, fold)).spawn(self._n_starts)
-        runs = [short_run(self._design, problem, rest, n_components, np.random.default_rng(seed)) for seed in seeds]
-        return held.sums(averaged(runs)).log_likelihood
+        rng = np.random.default_rng([self._seed, fold])
+        return held.sums(short_run(self._design, problem, rest, n_components, rng)).log_likelihood
 
 
 def short_run(
