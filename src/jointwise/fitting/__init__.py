@@ -3,7 +3,8 @@
 :func:`fit` takes coded rows and :class:`Options` and returns a :class:`Fit`: the density, the :class:`Choice` behind
 it, and how each stage went. :func:`fit_pairs` does the same from the counts of pairs alone. `rows` and `pairs` are the
 two roads. `choice` chooses dictionaries, number of components and beta; `starts`, `atoms` and `average` are the stages
-of a fit from rows; `blocks` fits mixtures with a Gaussian block; `held_out` checks a fit, `second` adds a density for classes, and `checkpoint` keeps where it stands.
+of a fit from rows; `blocks` fits mixtures with a Gaussian block; `held_out` checks a fit, `second` adds a density for
+classes, and `checkpoint` keeps where it stands.
 """
 
 from __future__ import annotations
