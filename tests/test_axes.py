@@ -237,3 +237,9 @@ def test_regrouped_categories_and_what_cannot_be_merged():
     ]:
         with pytest.raises(InputError, match="only be merged"):
             regrouping(fine, coarse)
+
+
+@pytest.mark.parametrize("centres", ["x", [0.0], [0.0, "y"], [0.0, 10**400], {"a": 1}, [[0.0], [2.0]], [2.0, 0.0]])
+def test_centres_of_a_broken_file_are_refused(centres):
+    with pytest.raises(FileFormatError):
+        Axis.from_dict({"type": "binned", "edges": [1.0], "spikes": [], "centres": centres})

@@ -229,7 +229,7 @@ def test_windows_of_sorted_rows(monkeypatch):
     assert len(compiled._sorted(codes[:100], layout)) == 0
 
 
-def test_codes_that_must_not_be_written():
+def test_arrays_that_must_not_be_written_are_compiled_for_once():
     rng = np.random.default_rng(7)
     layout = make_layout(rng, 2, 1)
     codes, components = make_codes(rng, layout, 100, 0.1), make_components(rng, layout, 2)
@@ -240,6 +240,11 @@ def test_codes_that_must_not_be_written():
     for each in (locked, columns):
         assert_close(CompiledBlockEngine(each, layout).sums(components), expected)
     assert codes.flags.writeable
+    n_compiled = len(compiled._part.signatures)
+    for name in ("log_weights", "means", "covariances"):
+        getattr(components, name).flags.writeable = False
+    CompiledBlockEngine(codes, layout, np.ones(100)).sums(components)
+    assert len(compiled._part.signatures) == n_compiled
 
 
 def test_the_engine_follows_the_size():

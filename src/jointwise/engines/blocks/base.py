@@ -24,10 +24,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
-from jointwise._typing import AnyArray, FloatArray
+from jointwise._typing import AnyArray, FloatArray, IntArray
+from jointwise.engines.base import bin_starts
 from jointwise.exceptions import InputError
 
 LOG_TAU = float(np.log(2 * np.pi))
@@ -96,6 +98,26 @@ class BlockLayout:
         """Number of bins of each product column."""
         return tuple(self.n_bins[column] for column in self.others)
 
+    @cached_property
+    def table_starts(self) -> IntArray:
+        """Where the tables of product columns begin if all tables are stacked, then those of spikes, and the end.
+
+        Each table has one more place, for "missing".
+        """
+        return bin_starts([bins + 1 for bins in self.table_bins] + [n + 2 for n in self.n_spikes])
+
+    def stacked(self, components: BlockComponents) -> FloatArray:
+        """Return all tables of the components below each other, zero for "missing"; shape (places, F)."""
+        tables = np.zeros((self.table_starts[-1], len(components.log_weights)))
+        for start, table in zip(self.table_starts, components.tables + components.spikes, strict=False):
+            tables[start : start + len(table)] = np.maximum(table, LEAST_LOG)
+        return tables
+
+    def unstacked(self, counts: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+        """Return the counts of product columns and of spikes, without "missing", from stacked ones (places, F)."""
+        tables = tuple(counts[start : end - 1] for start, end in pairwise(self.table_starts))
+        return tables[: len(self.others)], tables[len(self.others) :]
+
     def check(self, n_bins: Sequence[int]) -> None:
         """Raise unless the layout is one of rows with these bins."""
         if self.n_bins != tuple(n_bins):
@@ -113,7 +135,8 @@ class BlockComponents:
     covariances : array of shape (F, d, d)
         Positive definite.
     tables : sequence of arrays, each of shape (n_bins, F)
-        Log-likelihoods of the bins of each product column.
+        Log-likelihoods of the bins of each product column. Here and in `spikes`, -inf counts as log(1e-300), so that
+        an impossible row has a finite log-density and posteriors.
     spikes : sequence of d arrays, each of shape (1 + S, F)
         Log-probabilities of "at no spike" and of each spike, for each block column.
     """

@@ -18,7 +18,7 @@ import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import bin_starts
-from jointwise.engines.blocks.base import LEAST_LOG, LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
+from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
 
 # Rows sorted together: their codes stay in the cache of a processor, and their order takes two bytes a row.
 WINDOW = 1 << 16
@@ -109,8 +109,6 @@ class CompiledBlockEngine(BlockEngine):
         self._layout = layout
         self._n_threads = n_threads or numba.get_num_threads()
         n_intervals = [len(w) for w in layout.values]
-        # each table has one more place, for "missing"; those of spikes begin with "at no spike"
-        sizes = [bins + 1 for bins in layout.table_bins] + [n + 2 for n in layout.n_spikes]
         self._rows = _Rows(
             _read_only(codes),
             _read_only(_sorted(codes, layout)),
@@ -122,21 +120,19 @@ class CompiledBlockEngine(BlockEngine):
             np.array(layout.others, dtype=np.int64),
             np.concatenate([*layout.values, np.empty(0)]),
             bin_starts(n_intervals),
-            bin_starts(sizes),
+            np.array(layout.table_starts),
         )
 
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see `BlockEngine`."""
         components.check(self._layout)
-        n, (F, d), starts = len(self._rows.codes), components.means.shape, self._rows.table_starts
-        given = components.tables + components.spikes
-        tables = np.zeros((starts[-1], F))
-        for start, table in zip(starts, given, strict=False):
-            tables[start : start + len(table)] = np.maximum(table, LEAST_LOG)
+        n, (F, d) = len(self._rows.codes), components.means.shape
+        tables = self._layout.stacked(components)
+        # copies: numba would compile anew for arrays that were sent, which are read-only
         mixture = _Mixture(
-            np.ascontiguousarray(components.log_weights),
-            np.ascontiguousarray(components.means.T),
-            np.ascontiguousarray(components.covariances.transpose(1, 2, 0)),
+            np.array(components.log_weights),
+            np.array(components.means.T, order="C"),
+            np.array(components.covariances.transpose(1, 2, 0), order="C"),
             tables,
         )
         n_parts = _n_parts(n, tables.nbytes + 8 * F * (1 + d + d * d))
@@ -155,11 +151,7 @@ class CompiledBlockEngine(BlockEngine):
             with ThreadPoolExecutor(n_threads) as pool:
                 likelihoods = list(pool.map(part, range(n_parts)))
         totals, firsts, seconds, counts = (each.sum(axis=0) for each in sums)
-        found = [counts[start : start + len(table)] for start, table in zip(starts, given, strict=False)]
-        n_tables = len(components.tables)
-        return BlockSums(
-            totals, firsts, seconds, tuple(found[:n_tables]), tuple(found[n_tables:]), float(np.sum(likelihoods))
-        )
+        return BlockSums(totals, firsts, seconds, *self._layout.unstacked(counts), float(np.sum(likelihoods)))
 
 
 def _n_parts(n: int, n_bytes: int) -> int:
@@ -177,14 +169,13 @@ def _read_only(array: AnyArray) -> AnyArray:
 
 def _sorted(codes: CodeArray, layout: BlockLayout) -> AnyArray:
     """Return the rows of each window, counted from its start, sorted by pattern; empty if all rows are complete."""
-    order = np.empty(0, dtype=np.uint16)
+    order = np.empty(len(codes), dtype=np.uint16)
+    complete = True
     for start in range(0, len(codes), WINDOW):
         words = _patterns(codes[start : start + WINDOW], layout)
-        if not len(order) and words.any():
-            order = (np.arange(len(codes)) % WINDOW).astype(np.uint16)
-        if words.any():
-            order[start : start + WINDOW] = np.lexsort(words.T)
-    return order
+        order[start : start + WINDOW] = np.lexsort(words.T)
+        complete = complete and not words.any()
+    return order[:0].copy() if complete else order
 
 
 def _patterns(codes: CodeArray, layout: BlockLayout) -> AnyArray:

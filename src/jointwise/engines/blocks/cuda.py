@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray
-from jointwise.engines.base import bin_starts
-from jointwise.engines.blocks.base import LEAST_LOG, LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
+from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
 from jointwise.engines.cuda import TABLE_BYTES, Blocks, check_cuda
 
 # Rows of a tile; and bytes of all arrays of a batch of tiles.
@@ -55,8 +54,6 @@ class CudaBlockEngine(BlockEngine):
         self._device = device
         self._blocks = Blocks(codes, weights, device)
         self._values = [self._sent(w) for w in layout.values]
-        # tables of product columns, each with one more bin for "missing", and then those of spikes, "missing" too
-        self._starts = bin_starts([bins + 1 for bins in layout.table_bins] + [n + 2 for n in layout.n_spikes])
 
     def _sent(self, array: Any) -> Any:
         import torch
@@ -66,20 +63,15 @@ class CudaBlockEngine(BlockEngine):
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see `BlockEngine`."""
         components.check(self._layout)
-        F = len(components.log_weights)
-        stacked = np.zeros((self._starts[-1], F))
-        tables = components.tables + components.spikes
-        for start, table in zip(self._starts, tables, strict=False):
-            stacked[start : start + len(table)] = np.maximum(table, LEAST_LOG)
-        sent = (components.log_weights, components.means, components.covariances, stacked)
+        stacked = self._layout.stacked(components)
+        no_spike = self._layout.table_starts[len(self._layout.others) : -1]
+        sent = (components.log_weights, components.means, components.covariances, stacked, no_spike)
         mixture = _Mixture(*map(self._sent, sent))
         for block, weights in self._blocks:
             if block.shape[1]:
                 self._add_block(mixture, block, weights)
         totals, firsts, seconds, counts, likelihood = (each.cpu().numpy() for each in mixture.sums())
-        found = [counts[start : start + len(table)] for start, table in zip(self._starts, tables, strict=False)]
-        n_tables = len(components.tables)
-        return BlockSums(totals, firsts, seconds, tuple(found[:n_tables]), tuple(found[n_tables:]), float(likelihood))
+        return BlockSums(totals, firsts, seconds, *self._layout.unstacked(counts), float(likelihood))
 
     def _add_block(self, mixture: _Mixture, block: Any, weights: Any) -> None:
         """Add a block of codes (N, n), batch by batch."""
@@ -110,7 +102,7 @@ class CudaBlockEngine(BlockEngine):
         import torch
 
         layout, places = self._layout, []
-        starts = self._starts.tolist()
+        starts = layout.table_starts.tolist()
         for n, start in zip(layout.others, starts, strict=False):
             places.append(_codes(block[n][rows]) + start)
         values = torch.zeros((*rows.shape, layout.d), dtype=torch.float64, device=self._device)
@@ -119,19 +111,25 @@ class CudaBlockEngine(BlockEngine):
             inside = code < len(w)
             if len(w):
                 values[..., j] = torch.where(inside, w[torch.where(inside, code, 0)], 0.0)
-            places.append(torch.where(inside, 0, code - len(w) + 1) + starts[len(layout.others) + j])
+            if layout.n_spikes[j]:  # "at no spike" is known from the pattern, so it counts as missing here
+                place = torch.where(inside, layout.n_bins[n], code) - len(w) + 1
+                places.append(place + starts[len(layout.others) + j])
         if not places:
             return values, torch.zeros((*rows.shape, 0), dtype=torch.int64, device=self._device)
         return values, torch.stack(places, dim=-1)
 
 
 class _Mixture:
-    """The components on the card, and the sums of the rows seen so far."""
+    """The components on the card, and the sums of the rows seen so far.
 
-    def __init__(self, log_weights: Any, means: Any, covariances: Any, tables: Any) -> None:
+    `no_spike` has the place of "at no spike" in the tables, for each block column.
+    """
+
+    def __init__(self, log_weights: Any, means: Any, covariances: Any, tables: Any, no_spike: Any) -> None:
         import torch
 
-        self.log_weights, self.means, self.covariances, self.tables = log_weights, means, covariances, tables
+        self.log_weights, self.means, self.covariances = log_weights, means, covariances
+        self.tables, self.no_spike = tables, no_spike
         self._totals, self._firsts = torch.zeros_like(log_weights), torch.zeros_like(means)
         self._seconds = torch.zeros_like(covariances)
         # several tables, or all threads would wait for the few cells of a column with two categories
@@ -160,6 +158,7 @@ class _Mixture:
         whitening = torch.linalg.solve_triangular(factors, identity, upper=False)
         log_heights = torch.log(whitening.diagonal(dim1=-2, dim2=-1)).sum(dim=-1)
         log_norms = self.log_weights + log_heights - 0.5 * LOG_TAU * seen.sum(dim=1, keepdim=True)  # (patterns, F)
+        log_norms += seen @ self.tables[self.no_spike]
 
         centred = (values[:, None] - self.means[:, None]) * seen[pattern][:, None, None]  # (tiles, F, rows, d)
         z = centred @ whitening[pattern].transpose(-1, -2)
@@ -176,6 +175,7 @@ class _Mixture:
         firsts = _by_pattern(weighted.sum(dim=-2), pattern, len(seen))
         seconds = _by_pattern(weighted.transpose(-1, -2) @ centred, pattern, len(seen))
         self._totals += totals.sum(dim=0)
+        self._counts[self.no_spike] += seen.T @ totals
         # cells that are not observed, from the regression on the others
         unseen = 1 - seen
         both_unseen = (unseen[:, :, None] * unseen[:, None, :])[:, None]
