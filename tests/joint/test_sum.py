@@ -16,18 +16,22 @@ from tests.joint.cases import KINDS, build, random_density, random_event, random
 from tests.joint.experts import Opaque
 
 from jointwise import JointDensity
+from jointwise.cli.language import bind, parse_question
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError
 from jointwise.families import Cauchy, Gaussian, Uniform
-from jointwise.joint import ProductMixture, WeightedSum
+from jointwise.joint import Expert, ProductMixture, WeightedSum, check_pairs
 from jointwise.joint import product as product_module
 from jointwise.joint.events import Interval, Point, Values
+from jointwise.joint.prediction import best_values, fill
 from jointwise.joint.sum import mixed, parts_of
 from jointwise.tables.variables import Schema, Variable
 
 FEW = settings(deadline=None, max_examples=30)
 # Rounding: the parts add up the same terms in another order.
 CLOSE = {"rtol": 1e-9, "atol": 1e-13}
+# Logarithms of densities below this have too few digits left for a posterior.
+NEAR = -1e4
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def test_one_variable(case):
     assert coefficients.shape == (dictionary.n_atoms, apart.n_components)
     np.testing.assert_allclose(coefficients.sum(axis=0), 1.0, rtol=1e-12)
     x = random_rows(case.rng, case.whole, 9, missing=0)[:, n]
-    for margin in (apart.margin(n), type(apart).__mro__[1].margin(apart, n)):  # the short way, and from `factor`
+    for margin in (apart.margin(n), Expert.margin(apart, n)):  # the short way, and from `factor`
         np.testing.assert_allclose(margin.dictionary.cdf(x) @ margin.weights, whole.cdf(alone(x, n, whole)), **CLOSE)
         np.testing.assert_allclose(margin.pdf(x), whole.margin(n).pdf(x), **CLOSE)
         np.testing.assert_allclose(margin.mean(), whole.margin(n).mean(), rtol=1e-9, atol=1e-9)
@@ -144,7 +148,7 @@ def test_conditionals(case):
     for n in range(whole.n_variables):
         ours, theirs = apart.conditionals(n, rows), whole.conditionals(n, rows)
         np.testing.assert_allclose(ours.log_evidence, theirs.log_evidence, **CLOSE)
-        possible = np.isfinite(theirs.log_evidence)
+        possible = theirs.log_evidence > NEAR
         points = random_rows(case.rng, case.whole, 10, missing=0)[:, n]
         np.testing.assert_allclose(ours.pdf(points)[possible], theirs.pdf(points)[possible], **CLOSE)
         np.testing.assert_allclose(ours.cdf(points)[possible], theirs.cdf(points)[possible], **CLOSE)
@@ -157,7 +161,7 @@ def test_conditionals(case):
 def check_quantiles(law, possible):
     """The median halves the law, and lies between the ends that it claims."""
     median, (low, high) = law.quantile(0.5), law.bracket(0.5)
-    assert ((low <= median) & (median <= high)).all()
+    assert ((np.nextafter(low, -np.inf) <= median) & (median <= high)).all()  # the search may end one float below
     assert (law.cdf(median) >= 0.5 - 1e-9)[possible].all()
     assert (law.cdf(median - 1e-9 * (1 + abs(median))) <= 0.5 + 1e-6)[possible].all()
 
@@ -375,12 +379,12 @@ def test_predictions_and_filled_gaps(case):
 def test_impossible_rows_are_read_without_their_impossible_cells(case):
     apart, whole = case.experts
     X = random_rows(case.rng, case.whole, 8)
-    from jointwise.joint.prediction import best_values, fill
-
     for n, variable in enumerate(case.whole.schema):
         ours, theirs = (best_values(expert, n, variable.kind, X) for expert in (apart, whole))
         if variable.kind == "continuous":
-            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-7)
+            others = whole.without_impossible_cells(np.where(np.arange(X.shape[1]) == n, np.nan, X))
+            near = whole.logpdf(others) > NEAR
+            np.testing.assert_allclose(ours[near], theirs[near], rtol=1e-7, atol=1e-7)
         assert np.isfinite(ours).all()
     assert not np.isnan(fill(apart, case.whole.schema, X)).any()
 
@@ -416,8 +420,6 @@ def test_a_check_finds_what_it_finds_in_the_whole(seed):
 
 def test_every_answer_under_a_condition_is_compared_in_the_check():
     """The probabilities that the check takes from tables are those that the density gives to the questions."""
-    from jointwise.cli.language import bind, parse_question
-
     rng = np.random.default_rng(7)
     first = random_density(rng, ["smooth", "grade", "lattice"], 3)
     second = another(rng, first)
@@ -484,6 +486,7 @@ def test_a_very_large_sum_of_products_is_not_merged(monkeypatch):
         ((coin(0.5), ProductMixture([1.0], [[[0.5], [0.5]]] * 2, [COIN] * 2)), (1, 1), "of the same variables"),
         ((coin(0.5), coin(0.4)), (1,), "must be 2 numbers"),
         ((coin(0.5), coin(0.4)), (-1, 2), "none negative"),
+        ((coin(0.5), coin(0.4)), (0, 2), "must be positive"),
     ],
 )
 def test_sums_that_make_no_sense_are_refused(experts, shares, message):
@@ -502,12 +505,10 @@ def test_where_a_part_has_a_point_mass_the_density_of_the_others_counts_as_zero(
     assert np.exp(both.log_probability({0: Point(0.5)})) == pytest.approx(0.2)
 
 
-# ---- speed -----------------------------------------------------------------------------------------------------
+# ---- wide tables -----------------------------------------------------------------------------------------------------
 
 
 def test_pairs_of_a_wide_table_are_drawn(monkeypatch):
-    from jointwise.joint import check_pairs
-
     monkeypatch.setattr(check_pairs, "MOST_TABLES", 12)
     density = random_density(np.random.default_rng(0), ["label"] * 6, 2)
     opaque = JointDensity(density.schema, Opaque(density.mixture))

@@ -5,7 +5,25 @@ r"""A mixture whose components are Gaussian over a block of columns and products
            \prod_{n \notin C} \sum_l B_n[l, r] \, d_{n,l}(x_n)
 
 C are the columns of the block and w their warps. Components follow the correlations of the block, which a product of
-one-dimensional laws cannot.
+one-dimensional laws cannot. Intervals of block columns are windows of Gaussian vectors; see
+:mod:`jointwise.joint.window`. How exact the answers are:
+
+=============================================  =====================================================================
+answer                                         error
+=============================================  =====================================================================
+density, gaps, marginals, conditioning on      rounding
+values, samples
+probabilities, cdf, densities given intervals  1e-12 with one or two windows in a component; with more, a lattice rule
+                                               whose estimate `BlockMixture.log_probability_error` gives: 5e-5, and
+                                               rarely up to 1e-4, relative
+tables of two columns                          1e-15 absolute per cell; under windows elsewhere about 1e-6 relative,
+                                               and as above if there are more than two
+law of one column given intervals of others    tabulated: about 1e-6 in the cdf, up to correlations of 0.9999
+integers                                       sums of masses agree with probabilities of intervals to 1e-4
+covariances                                    exact through straight warps; through bent ones 24 Hermite polynomials;
+                                               under windows 8,192 fixed draws a component: 0.01 in a correlation
+means of conditionals                          exact through straight warps; 1e-3 standard deviations through others
+=============================================  =====================================================================
 """
 
 from __future__ import annotations
@@ -23,7 +41,7 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.joint.block_conditionals import BlockConditionals, WindowedConditionals
-from jointwise.joint.block_density import NUMBER, cells, log_density
+from jointwise.joint.block_density import NO_SAY, NUMBER, cells, log_density
 from jointwise.joint.block_events import Branches, log_cdf, stacked_blocks
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.block_margins import column_factor, plain_dictionary
@@ -94,7 +112,8 @@ class BlockMixture(Expert):
             raise InputError(f"block must be a GaussianBlock with {len(weights)} components, one for each weight.")
         if len(coefficients) != len(dictionaries):
             raise InputError(
-                f"A mixture needs one coefficient matrix per dictionary, got {len(coefficients)} and {len(dictionaries)}."
+                f"A mixture needs one coefficient matrix per dictionary, got {len(coefficients)} and "
+                f"{len(dictionaries)}."
             )
         n_variables = self.block.n_columns + len(dictionaries)
         whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) for c in columns)
@@ -136,8 +155,12 @@ class BlockMixture(Expert):
     # ---- density -----------------------------------------------------------------------------------------
 
     def component_logpdf(self, X: FloatArray) -> FloatArray:
-        """Return log lam[r] + log f(x | r) of encoded rows (n, N), missing cells integrated out; shape (n, F)."""
-        return np.asarray(self._log_rest(X) + log_density(self.block, X[:, self.columns]))
+        """Return log lam[r] + log f(x | r) of encoded rows (n, N), missing cells integrated out; shape (n, F).
+
+        Where three or more windows are missed, a component below 1e-10 of another in its row may be -inf.
+        """
+        log_rest = self._log_rest(X)
+        return np.asarray(log_rest + log_density(self.block, X[:, self.columns], log_weights=log_rest))
 
     def _log_rest(self, X: FloatArray) -> FloatArray:
         """Log-weight of each component, with the likelihood of the cells outside the block; shape (n, F)."""
@@ -159,7 +182,7 @@ class BlockMixture(Expert):
             below = d.cdf(values) @ b
             below[np.isnan(values)] = 1.0
             total += _log(below)[where]
-        return np.minimum(np.exp(logsumexp(total, axis=1)), 1.0)
+        return np.asarray(np.minimum(np.exp(logsumexp(total, axis=1)), 1.0))
 
     def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
         """Density at every combination of points, one array of points per variable; of one or two variables only."""
@@ -243,7 +266,7 @@ class BlockMixture(Expert):
         for n, region in event.items():
             if n not in self.columns:
                 log_rest = log_rest + _log(region_masses(*self.factor(n), region))
-        logs = branches.log_likelihood() + log_rest[branches.parent]
+        logs = branches.log_likelihood(log_rest, NO_SAY)
         total = float(logsumexp(logs))
         errors = branches.block.log_inside[1] + self.block.log_inside[1][branches.parent]
         error = float(np.exp(logs - total) @ errors) if np.isfinite(total) else 0.0
@@ -290,7 +313,7 @@ class BlockMixture(Expert):
         branches = Branches.of(self.block, self._own(event), values=True)
         log_rest, coefficients, dictionaries = self._given_rest(event)
         branches = branches.likely(log_rest).reduced(columns)
-        logs = branches.log_likelihood() + log_rest[branches.parent]
+        logs = branches.log_likelihood(log_rest, -LEAST_LOG_WEIGHT)
         alive = np.flatnonzero(logs > max(logs.max(initial=-np.inf), -LARGEST) + LEAST_LOG_WEIGHT)
         if not alive.size:
             raise ImpossibleEventError("The event has probability zero, so there is nothing to condition on.")

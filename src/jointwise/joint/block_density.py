@@ -14,11 +14,15 @@ from jointwise.joint.window import log_window
 # Numbers of an intermediate array: rows x components x coordinates.
 NUMBERS = 2**21
 LOG_TAU = float(np.log(2 * np.pi))
+# A costly term of a row is left out if its logarithm is this much below another's: a share of 1e-10.
+NO_SAY = 23.0
 # What a cell says: nothing, a number, a spike, or an integer that may be either of the two.
 MISSING, NUMBER, SPIKE, EITHER = range(4)
 
 
-def log_density(block: GaussianBlock, X: FloatArray, top: FloatArray | None = None) -> FloatArray:
+def log_density(
+    block: GaussianBlock, X: FloatArray, top: FloatArray | None = None, log_weights: FloatArray | None = None
+) -> FloatArray:
     """Log-density of rows given each component, a missing cell integrated out.
 
     Parameters
@@ -28,6 +32,8 @@ def log_density(block: GaussianBlock, X: FloatArray, top: FloatArray | None = No
         Values of the block's columns, NaN where missing.
     top : array of shape (n, D), optional
         Upper ends of the latent coordinates of missing cells: the density is that of the row and of being below them.
+    log_weights : array of shape (n, F), optional
+        Log-weights of the components in each row. Given these, components without a say in their row may become -inf.
 
     Returns
     -------
@@ -43,9 +49,11 @@ def log_density(block: GaussianBlock, X: FloatArray, top: FloatArray | None = No
     """
     out = np.full((len(X), block.n_components), -np.inf)
     kept = np.flatnonzero(possible(block, X))
-    for rows, choice, at in ways(block, X[kept]):
-        rows = kept[rows]
-        out[rows] = np.logaddexp(out[rows], log_choice(block, choice, X[rows], at, None if top is None else top[rows]))
+    for own, choice, at in ways(block, X[kept]):
+        rows = kept[own]
+        own_top, weights = (None if each is None else each[rows] for each in (top, log_weights))
+        part = log_choice(block, choice, X[rows], at, own_top, weights)
+        out[rows] = np.logaddexp(out[rows], part)
     return out
 
 
@@ -73,10 +81,24 @@ def ways(block: GaussianBlock, X: FloatArray) -> Iterator[tuple[IntArray, IntArr
 
 
 def log_choice(
-    block: GaussianBlock, choice: IntArray, X: FloatArray, at: IntArray, top: FloatArray | None = None
+    block: GaussianBlock,
+    choice: IntArray,
+    X: FloatArray,
+    at: IntArray,
+    top: FloatArray | None = None,
+    log_weights: FloatArray | None = None,
 ) -> FloatArray:
     """Log-density of rows whose cells all say the same kind of thing, given each component; shape (n, F)."""
-    return _spike_terms(block, choice, at) + _number_terms(block, choice == NUMBER, X, top)
+    out, z = _unbounded(block, choice, X, at)
+    columns = np.flatnonzero(choice == NUMBER)
+    if block.has_window.any() or top is not None:
+        high = block.high[None] if top is None else np.minimum(block.high, top[:, None])
+        for k, c in enumerate(columns):
+            out[(z[:, k, None] < block.low[:, c]) | (z[:, k, None] > block.high[:, c])] = -np.inf
+        out -= block.log_inside[0]
+        weight = np.where(out > -np.inf, np.inf, -np.inf) if log_weights is None else out + log_weights
+        out += log_inside(block, columns, z, block.low[None], high, weight)[0]
+    return out
 
 
 def cells(block: GaussianBlock, X: FloatArray) -> tuple[IntArray, IntArray]:
@@ -100,23 +122,16 @@ def _spike_terms(block: GaussianBlock, choice: IntArray, at: IntArray) -> FloatA
     return out
 
 
-def _number_terms(block: GaussianBlock, observed: BoolArray, X: FloatArray, top: FloatArray | None) -> FloatArray:
-    """Log-density of the observed columns given each component; shape (n, F)."""
-    columns = np.flatnonzero(observed)
+def _unbounded(block: GaussianBlock, choice: IntArray, X: FloatArray, at: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Log-density of rows given each component without windows, (n, F), and the latent numbers of the rows."""
+    columns = np.flatnonzero(choice == NUMBER)
+    out = _spike_terms(block, choice, at)
     z = np.empty((len(X), len(columns)))
-    slope = np.zeros((len(X), 1))
     for k, c in enumerate(columns):
         z[:, k] = block.warps[c](X[:, c])
-        slope[:, 0] += block.warps[c].log_slope(X[:, c])
-    means, covariances = block.means[:, columns], block.covariances[:, columns][:, :, columns]
-    out = slope + log_gaussian(z, means, covariances)
-    if block.has_window.any() or top is not None:
-        high = block.high[None] if top is None else np.minimum(block.high, top[:, None])
-        for k, c in enumerate(columns):
-            outside = (z[:, k, None] < block.low[:, c]) | (z[:, k, None] > block.high[:, c])
-            out[outside] = -np.inf
-        out += log_inside(block, columns, z, block.low[None], high)[0] - block.log_inside[0]
-    return out
+        out += block.warps[c].log_slope(X[:, c])[:, None]
+    out += log_gaussian(z, block.means[:, columns], block.covariances[:, columns][:, :, columns])
+    return out, z
 
 
 def log_gaussian(z: FloatArray, means: FloatArray, covariances: FloatArray) -> FloatArray:
@@ -143,24 +158,31 @@ def log_gaussian(z: FloatArray, means: FloatArray, covariances: FloatArray) -> F
 
 
 def regression(block: GaussianBlock, given: IntArray, rest: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Coefficients of some coordinates on given ones, (F, given, rest), and their latent covariance, (F, rest, rest)."""
+    """Coefficients of some coordinates on given ones, (F, given, rest); their latent covariances, (F, rest, rest)."""
     own = block.latent_covariances[:, rest][:, :, rest]
     if not len(given):
         return np.zeros((block.n_components, 0, len(rest))), own
     cross = block.covariances[:, given][:, :, rest]
     gain = np.linalg.solve(block.covariances[:, given][:, :, given], cross)
     left = own - np.einsum("fkr,fks->frs", gain, cross)
-    return gain, 0.5 * (left + left.transpose(0, 2, 1))
+    return np.asarray(gain), np.asarray(0.5 * (left + left.transpose(0, 2, 1)))
 
 
 def given_means(block: GaussianBlock, given: IntArray, z: FloatArray, rest: IntArray, gain: FloatArray) -> FloatArray:
     """Means of some coordinates in each component, given others in each row; shape (n, F, rest)."""
-    offset = z[:, None, :] - block.means[:, given]
-    return block.means[:, rest] + np.einsum("nfk,fkr->nfr", offset, gain)
+    centre = block.means[:, given].mean(axis=0)  # so that no digits cancel where means are large
+    offset = block.means[:, rest] - np.einsum("fk,fkr->fr", block.means[:, given] - centre, gain)
+    flat = gain.transpose(1, 0, 2).reshape(len(given), offset.size)
+    return np.asarray(((z - centre) @ flat).reshape(len(z), *offset.shape) + offset)
 
 
 def log_inside(
-    block: GaussianBlock, given: IntArray, z: FloatArray, low: FloatArray, high: FloatArray
+    block: GaussianBlock,
+    given: IntArray,
+    z: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    log_weight: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-probability that the other coordinates lie in their windows, given some coordinates; its relative error.
 
@@ -174,13 +196,16 @@ def log_inside(
         Their values.
     low, high : array of shape (n, F, D), or with ones instead of n and F
         Windows of all coordinates; those of given ones are ignored.
+    log_weight : array of shape (n, F), optional
+        Log-weights of the entries in each row: -inf for one without a say, whose answer is zero, and inf for one that
+        is needed in any case. See :func:`leading_windows`.
 
     Returns
     -------
     two arrays of shape (n, F)
     """
     n = max(len(z), len(low), len(high))
-    windowed = ((low > -np.inf) | (high < np.inf)).any(axis=(0, 1))
+    windowed = np.asarray((low > -np.inf).any(axis=(0, 1)) | (high < np.inf).any(axis=(0, 1)))
     windowed[given] = False
     rest = np.flatnonzero(windowed)
     shape = (n, block.n_components)
@@ -193,9 +218,61 @@ def log_inside(
     size = max(NUMBERS // (block.n_components * len(rest) ** 2), 1)
     for start in range(0, n, size):
         at = slice(start, start + size)
-        means = given_means(block, given, z[at], rest, gain).reshape(-1, len(rest))
-        every = np.broadcast_to(covariances, (len(z[at]), *covariances.shape)).reshape(-1, len(rest), len(rest))
-        ends = (end[at].reshape(-1, len(rest)) for end in (low, high))
-        found = log_window(means, every, *ends)
-        log_p[at], error[at] = (part.reshape(-1, block.n_components) for part in found)
+        weight = np.full(log_p[at].shape, np.inf) if log_weight is None else log_weight[at]
+        row, r = np.nonzero(weight > -np.inf)
+        if row.size:
+            means = given_means(block, given, z[at], rest, gain)[row, r]
+            windows = means, covariances[r], low[at][row, r], high[at][row, r]
+            log_p[at][row, r], error[at][row, r] = leading_windows(*windows, weight[row, r], row)
+    return log_p, error
+
+
+def leading_windows(
+    mean: FloatArray,
+    covariance: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    log_weight: FloatArray,
+    group: IntArray,
+    no_say: float = NO_SAY,
+) -> tuple[FloatArray, FloatArray]:
+    """Log-probabilities of windows as terms of sums, and their relative errors; those without a say are -inf.
+
+    A probability of three or more windows is costly. It is at most that of each window alone, so a term whose weight
+    times that bound is less than exp(-no_say) of another term of its group is left out.
+
+    Parameters
+    ----------
+    mean, covariance, low, high
+        As in :func:`~jointwise.joint.window.log_window`, for B cases.
+    log_weight : array of shape (B,)
+        Log-weight of each term; with inf it is always found.
+    group : array of shape (B,)
+        The sum that each term belongs to: 0, 1, ...
+    no_say : float
+        How far a term must be below another, in nats, to be left out.
+    """
+    costly = ((low > -np.inf) | (high < np.inf)).sum(axis=1) > 2
+    bound = np.zeros(len(mean))
+    for k in range(mean.shape[1]):
+        own = slice(k, k + 1)
+        alone = log_window(mean[costly, own], covariance[costly, own, own], low[costly, own], high[costly, own])[0]
+        bound[costly] = np.minimum(bound[costly], alone)
+    log_p, error = np.full(len(mean), -np.inf), np.zeros(len(mean))
+    best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
+
+    def find(at: IntArray) -> None:
+        log_p[at], error[at] = log_window(mean[at], covariance[at], low[at], high[at])
+        finite = at[np.isfinite(log_weight[at])]
+        np.maximum.at(best, group[finite], log_weight[finite] + log_p[finite])
+
+    find(np.flatnonzero(~costly | (log_weight == np.inf)))
+    left = np.flatnonzero(costly & (log_weight < np.inf))
+    # the most promising term of each group first
+    promise = log_weight[left] + bound[left]
+    order = np.lexsort((-promise, group[left]))
+    left, promise = left[order], promise[order]
+    first = np.concatenate([[True], np.diff(group[left]) > 0])[: len(left)]
+    find(left[first])
+    find(left[~first & (promise > best[group[left]] - no_say)])
     return log_p, error

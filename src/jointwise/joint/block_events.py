@@ -15,9 +15,9 @@ import numpy as np
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import InputError
-from jointwise.joint.block_density import LOG_TAU, NUMBERS, log_inside
+from jointwise.joint.block_density import LOG_TAU, NUMBERS, leading_windows, log_inside
 from jointwise.joint.block_gaussian import GaussianBlock
-from jointwise.joint.events import Interval, Point, Region, Values
+from jointwise.joint.events import Interval, Point, Region
 
 # Most numbers in the covariances of the components that an event leaves (256 MB).
 MOST_NUMBERS = 2**25
@@ -30,6 +30,7 @@ SETTLED = 1e12
 def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, FloatArray]:
     """Return which spikes of column ``c`` a region holds, (S_c,), and the windows of its numbers, (m, 2).
 
+    >>> from jointwise.joint.events import Values
     >>> from jointwise.warps import Warp
     >>> block = GaussianBlock((Warp.line(0.0, 1.0),), [[0.0]], [[[4.0]]], ([0.0],), ([[0.5]],), (True,))
     >>> spikes, windows = pieces(block, 0, Values((-1.0, 0.0, 2.5, 4.0)))
@@ -39,7 +40,7 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
     spikes, warp = block.spikes[c], block.warps[c]
     if isinstance(region, Interval):
         ends = np.array([[region.low, region.high]])
-        held = (spikes >= region.low) & (spikes <= region.high)
+        held: BoolArray = np.asarray((spikes >= region.low) & (spikes <= region.high))
         if block.whole[c]:
             ends = np.array([[np.ceil(region.low) - 0.5, np.floor(region.high) + 0.5]])
     else:
@@ -54,8 +55,7 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
 
 
 def _inside_any(points: FloatArray, ends: FloatArray) -> BoolArray:
-    held: BoolArray = ((points[:, None] > ends[:, 0]) & (points[:, None] <= ends[:, 1])).any(axis=1)
-    return held
+    return np.asarray(((points[:, None] > ends[:, 0]) & (points[:, None] <= ends[:, 1])).any(axis=1))
 
 
 def _runs(ends: FloatArray) -> FloatArray:
@@ -190,9 +190,26 @@ class Branches:
         """Return the branches whose parents are possible."""
         return self._kept(log_rest[self.parent] > -np.inf, np.zeros(len(self.parent)))
 
-    def log_likelihood(self) -> FloatArray:
-        """Log-likelihood of what is given, under each branch's component; shape (G,)."""
-        return np.asarray(self.log_weight + self.block.log_inside[0]) if len(self.parent) else self.log_weight
+    def log_likelihood(self, log_rest: FloatArray, no_say: float) -> FloatArray:
+        """Log-weight of each branch with the likelihood of what is given, -inf for one without a say; shape (G,).
+
+        Parameters
+        ----------
+        log_rest : array of shape (F,)
+            Log-weight of each component, with the likelihood of what is given elsewhere.
+        no_say : float
+            A branch may be left out if it is this much below another, in nats.
+        """
+        weight, block = self.log_weight + log_rest[self.parent], self.block
+        possible = np.flatnonzero(weight > -np.inf)
+        every = (block.means, block.latent_covariances, block.low, block.high)
+        mean, covariance, low, high = (each[possible] for each in every)
+        log_p, error = np.full(len(weight), -np.inf), np.zeros(len(weight))
+        one = np.zeros(len(possible), dtype=np.int64)
+        found = leading_windows(mean, covariance, low, high, weight[possible], one, no_say)
+        log_p[possible], error[possible] = found
+        block.__dict__["log_inside"] = log_p, error  # so that it need not be found again
+        return np.asarray(weight + np.where(weight > -np.inf, log_p, 0.0))
 
 
 def stacked_blocks(blocks: list[GaussianBlock]) -> GaussianBlock:
@@ -226,8 +243,8 @@ def log_cdf(block: GaussianBlock, X: FloatArray) -> FloatArray:
             below[c] = np.where(known[:, [c]], ladder[np.searchsorted(spikes, X[:, c], side="right")], 0.0)
     if len(below) > MOST_SPIKED:
         raise InputError(
-            f"The cdf of {len(below)} columns with spikes has too many terms; leave cells of some empty, so that at most "
-            f"{MOST_SPIKED} are left."
+            f"The cdf of {len(below)} columns with spikes has too many terms; leave cells empty, so that at most "
+            f"{MOST_SPIKED} such columns are left."
         )
     out = np.full((len(X), block.n_components), -np.inf)
     for at_spikes in product((False, True), repeat=len(below)):
@@ -245,7 +262,7 @@ def log_cdf(block: GaussianBlock, X: FloatArray) -> FloatArray:
 
 def _log_below(block: GaussianBlock, high: FloatArray) -> FloatArray:
     """Log-probability that the latent vector is at most ``high`` (n, D) given its window; shape (n, F)."""
-    nothing, z = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    nothing, z = np.empty(0, dtype=np.int64), np.empty((1, 0))
     size = max(NUMBERS // block.means.size, 1)
     parts = [
         log_inside(block, nothing, z, block.low[None], np.minimum(block.high, high[start : start + size, None]))[0]

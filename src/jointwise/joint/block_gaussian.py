@@ -83,6 +83,8 @@ class GaussianBlock:
                 f"means must have shape (components, coordinates) with {len(warps)} to {MOST_COORDINATES} coordinates, "
                 f"got {means.shape}."
             )
+        if not np.isfinite(means).all():
+            raise InputError("means must be finite.")
         covariances = _checked_covariances(self.covariances, means.shape)
         low, high = _checked_windows(self.low, self.high, means.shape)
         whole = tuple(bool(each) for each in self.whole)
@@ -109,13 +111,12 @@ class GaussianBlock:
     @property
     def n_coordinates(self) -> int:
         """Number of coordinates D, visible and hidden."""
-        return self.means.shape[1]
+        return int(self.means.shape[1])
 
     @cached_property
     def has_window(self) -> BoolArray:
         """Which coordinates have a window in some component; shape (D,)."""
-        windowed: BoolArray = ((self.low > -np.inf) | (self.high < np.inf)).any(axis=0)
-        return windowed
+        return np.asarray(((self.low > -np.inf) | (self.high < np.inf)).any(axis=0))
 
     @cached_property
     def no_spike(self) -> FloatArray:
@@ -163,17 +164,20 @@ class GaussianBlock:
     def take(self, components: ArrayLike) -> GaussianBlock:
         """Return the block of some components, by positions or by a mask of length F."""
         at = np.asarray(components)
-        return self.changed(
+        new = self.changed(
             means=self.means[at],
             covariances=self.covariances[at],
             spike_weights=tuple(weights[:, at] for weights in self.spike_weights),
             low=self.low[at],
             high=self.high[at],
         )
+        if "log_inside" in self.__dict__:  # it may have been costly
+            new.__dict__["log_inside"] = tuple(part[at] for part in self.log_inside)
+        return new
 
     def marginal(self, columns: Sequence[int]) -> GaussianBlock:
         """Return the block of some columns. Others become hidden if they have a window and are dropped if not."""
-        hidden = [k for k in np.flatnonzero(self.has_window) if k not in columns]
+        hidden = [int(k) for k in np.flatnonzero(self.has_window) if k not in columns]
         covariances = self.covariances
         if any(self.rounding[:, hidden].ravel()):
             covariances = covariances.copy()

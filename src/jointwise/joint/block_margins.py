@@ -32,6 +32,28 @@ TAIL = 1e-14
 
 def column_factor(block: GaussianBlock, c: int) -> tuple[Dictionary, FloatArray]:
     """Law of column ``c`` given each component: atoms, and their weights of shape (atoms, F)."""
+    families, owners = _families(block, c)
+    used = block.spike_weights[c].any(axis=1)
+    coefficients = np.zeros((len(owners) + int(used.sum()), block.n_components))
+    coefficients[np.arange(len(owners)), owners] = block.no_spike[c][owners]
+    coefficients[len(owners) :] = block.spike_weights[c][used]
+    return _with_spikes(block, c, families), coefficients / coefficients.sum(axis=0)
+
+
+def plain_dictionary(block: GaussianBlock, c: int) -> Dictionary:
+    """Atoms of column ``c`` without windows: its kind and its spikes."""
+    unbounded = np.full_like(block.low, np.inf)
+    plain = block.changed(low=-unbounded, high=unbounded)
+    return _with_spikes(plain, c, _families(plain, c)[0])
+
+
+def _with_spikes(block: GaussianBlock, c: int, families: list[Family]) -> Dictionary:
+    used = block.spike_weights[c].any(axis=1)
+    return Dictionary((*families, PointMass(block.spikes[c][used])) if used.any() else tuple(families))
+
+
+def _families(block: GaussianBlock, c: int) -> tuple[list[Family], list[int]]:
+    """Return the laws of the numbers of column ``c``, and the component of each atom."""
     elsewhere = block.has_window.copy()
     elsewhere[c] = False
     latent = block.changed(covariances=block.latent_covariances, whole=(False,) * block.n_columns)
@@ -46,13 +68,7 @@ def column_factor(block: GaussianBlock, c: int) -> tuple[Dictionary, FloatArray]
             families.append(_windowed(block.means[r_all, c], scale, low, high))
         owners += r_all
     seen = [Warped.through(block.warps[c], family) for family in families]
-    return _with_spikes(block, c, [Lattice(family) if block.whole[c] else family for family in seen], owners)
-
-
-def plain_dictionary(block: GaussianBlock, c: int) -> Dictionary:
-    """Atoms of column ``c`` without windows: its kind and its spikes."""
-    unbounded = np.full_like(block.low, np.inf)
-    return column_factor(block.changed(low=-unbounded, high=unbounded), c)[0]
+    return [Lattice(family) if block.whole[c] else family for family in seen], owners
 
 
 def _own_windows(block: GaussianBlock, c: int) -> list[tuple[list[int], float, float]]:
@@ -61,18 +77,6 @@ def _own_windows(block: GaussianBlock, c: int) -> list[tuple[list[int], float, f
     for r in np.flatnonzero(block.no_spike[c] > 0):
         groups.setdefault((float(block.low[r, c]), float(block.high[r, c])), []).append(int(r))
     return [(components, *window) for window, components in groups.items()]
-
-
-def _with_spikes(
-    block: GaussianBlock, c: int, families: list[Family], owners: list[int]
-) -> tuple[Dictionary, FloatArray]:
-    coefficients = np.zeros((len(owners), block.n_components))
-    coefficients[np.arange(len(owners)), owners] = block.no_spike[c][owners]
-    used = block.spike_weights[c].any(axis=1)
-    if used.any():
-        families = [*families, PointMass(block.spikes[c][used])]
-        coefficients = np.concatenate([coefficients, block.spike_weights[c][used]])
-    return Dictionary(tuple(families)), coefficients / coefficients.sum(axis=0)
 
 
 def _windowed(mean: FloatArray, scale: FloatArray, low: float, high: float) -> Family:
@@ -106,6 +110,8 @@ def _tilted(block: GaussianBlock, c: int) -> Family:
     low, high = float(block.low[0, c]), float(block.high[0, c])
     centre, scale = _place(block, c)
     z, log_density = _log_density(block, c, low, high, centre, scale)
+    if not (np.diff(z) > 0).all():  # a window so thin that neighbouring numbers are its ends
+        return _windowed(np.array([centre]), np.array([scale]), low, high)
     knots = _knots(z, log_density, scale)
     # the density on three points between neighbouring knots integrates to 1e-10 or so by Simpson's rule
     spline = CubicSpline(z, log_density)
@@ -124,7 +130,7 @@ def _tilted(block: GaussianBlock, c: int) -> Family:
     keep[-1] |= knots[-1] == high
     below, above, knots, height = below[keep] / total, above[keep] / total, knots[keep], density[::4][keep] / total
     base = _windowed(np.array([centre]), np.array([scale]), low, high)
-    v = np.where(below < 0.5, base.ppf(below)[:, 0], base.isf(above)[:, 0])
+    v = np.where(below < 0.5, base.ppf(np.minimum(below, 1.0))[:, 0], base.isf(np.minimum(above, 1.0))[:, 0])
     slopes = height / base.pdf(v)[:, 0]
     rising = np.concatenate([[True], (np.diff(v) > 0) & (np.diff(knots) > 0)]) & (slopes > 0) & np.isfinite(slopes)
     return Warped.through(Warp(knots[rising], v[rising], slopes[rising]), base)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.interpolate import RectBivariateSpline
 from scipy.special import ndtr, owens_t
 
-from jointwise._typing import BoolArray, FloatArray
+from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import InputError
 from jointwise.joint.block_density import LOG_TAU, NUMBERS, log_density, log_gaussian, log_inside
 from jointwise.joint.block_events import pieces
@@ -18,6 +19,10 @@ from jointwise.joint.events import Interval, Point, Region
 
 # Most boxes whose probability is found one by one.
 MOST_BOXES = 2**22
+# Points in each direction at which the probability of windows elsewhere is found, doubled until all adds up to one:
+# with at most two windows, a closed form, and with more.
+GRIDS, GRIDS_LATTICE = (65, 129, 257), (17, 33)
+UNITY, UNITY_LATTICE = 1e-6, 2e-4
 # Two columns under windows elsewhere are integrated with this many nodes on panels of half a standard deviation.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 # Standard deviations beyond which a Gaussian has no mass.
@@ -96,7 +101,8 @@ def window_table(block: GaussianBlock, columns: Sequence[int], windows: Sequence
     elsewhere[list(columns)] = False
     if len(columns) == 2 and not elsewhere.any():
         return _by_corners(block, columns, windows)
-    if len(columns) == 2 and elsewhere.sum() <= 2:
+    n_cells = int(np.prod([len(each) for each in windows]))
+    if len(columns) == 2 and (elsewhere.sum() <= 2 or n_cells > GRIDS_LATTICE[0] ** 2):
         return _by_quadrature(block, columns, windows)
     return _by_boxes(block, columns, windows)
 
@@ -109,7 +115,7 @@ def _by_boxes(block: GaussianBlock, columns: Sequence[int], windows: Sequence[Fl
         raise InputError(f"A table of {n:,} cells is too large; ask for fewer columns or regions.")
     at = np.stack(np.unravel_index(np.arange(n), shape))
     out = np.empty((n, block.n_components))
-    nothing, z = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    nothing, z = np.empty(0, dtype=np.int64), np.empty((1, 0))
     size = max(NUMBERS // block.means.size, 1)
     for start in range(0, n, size):
         here = slice(start, start + size)
@@ -135,10 +141,11 @@ def _by_corners(block: GaussianBlock, columns: Sequence[int], windows: Sequence[
     for r in range(block.n_components):
         scale = np.sqrt(covariances[r, [i, j], [i, j]])
         rho = float(np.clip(covariances[r, i, j] / scale[0] / scale[1], -1.0, 1.0))
-        x, y = (
-            (np.clip(own, block.low[r, c], block.high[r, c]) - block.means[r, c]) / s
-            for own, c, s in zip(edges, columns, scale, strict=True)
-        )
+        with np.errstate(over="ignore"):  # as good as infinite
+            x, y = (
+                (np.clip(own, block.low[r, c], block.high[r, c]) - block.means[r, c]) / s
+                for own, c, s in zip(edges, columns, scale, strict=True)
+            )
         masses = np.maximum(np.diff(np.diff(_quadrants(x, y, rho), axis=0), axis=1), 0.0)
         out[:, :, r] = held[0] @ masses @ held[1].T
     return np.asarray(np.minimum(out / np.exp(block.log_inside[0]), 1.0))
@@ -170,33 +177,49 @@ def _quadrants(x: FloatArray, y: FloatArray, rho: float) -> FloatArray:
 def _by_quadrature(block: GaussianBlock, columns: Sequence[int], windows: Sequence[FloatArray]) -> FloatArray:
     """Probability of each rectangle of two coordinates under windows elsewhere, by Gauss-Legendre in both.
 
-    The integrand is the density of the two times the probability of the other windows given them.
+    The integrand is the density of the two times the probability of the other windows given them. The logarithm of that
+    probability is smooth, so it is interpolated by a cubic spline. The integral over everything, which is one, shows
+    whether its grid was fine enough.
     """
     latent = block.changed(covariances=block.latent_covariances, whole=(False,) * block.n_columns)
     given = np.array(columns)
     out = np.empty((len(windows[0]), len(windows[1]), block.n_components))
     for r in range(block.n_components):
         one = latent.take([r])
-        rules = [_rule(one, c, each) for c, each in zip(columns, windows, strict=True)]
-        (x, held_x), (y, held_y) = rules
+        (x, in_x, all_x), (y, in_y, all_y) = (_rule(one, c, each) for c, each in zip(columns, windows, strict=True))
         z = np.stack([g.ravel() for g in np.meshgrid(x, y, indexing="ij")], axis=1)
-        covariance = one.covariances[:, given][:, :, given]
-        log_density = log_gaussian(z, one.means[:, given], covariance)[:, 0]
-        log_density += log_inside(one, given, z, one.low[None], one.high[None])[0][:, 0] - one.log_inside[0][0]
-        density = np.exp(log_density).reshape(len(x), len(y))
-        out[:, :, r] = held_x @ density @ held_y.T
+        gaussian = log_gaussian(z, one.means[:, given], one.covariances[:, given][:, :, given])[:, 0]
+        n_windows = int(one.has_window.sum() - one.has_window[given].sum())
+        grids, unity = (GRIDS, UNITY) if n_windows <= 2 else (GRIDS_LATTICE, UNITY_LATTICE)
+        for n in grids:
+            density = np.exp(gaussian.reshape(len(x), len(y)) + _log_tilt(one, given, x, y, n))
+            total = all_x @ density @ all_y
+            if abs(total - 1) < unity:
+                break
+        out[:, :, r] = in_x @ density @ in_y.T / total
     return np.minimum(out, 1.0)
 
 
-def _rule(block: GaussianBlock, c: int, windows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return nodes of coordinate ``c`` of one component, and the weights of each window's integral; (windows, nodes)."""
+def _log_tilt(block: GaussianBlock, given: IntArray, x: FloatArray, y: FloatArray, n: int) -> FloatArray:
+    """Log of P(windows elsewhere | two coordinates) / P(windows) at every combination, from an n x n grid."""
+    if not block.has_window[[k for k in range(block.n_coordinates) if k not in given]].any():
+        return np.full((len(x), len(y)), -block.log_inside[0][0])
+    a, b = np.linspace(x[0], x[-1], n), np.linspace(y[0], y[-1], n)
+    z = np.stack([g.ravel() for g in np.meshgrid(a, b, indexing="ij")], axis=1)
+    tilt = log_inside(block, given, z, block.low[None], block.high[None])[0].reshape(n, n)
+    return np.asarray(RectBivariateSpline(a, b, tilt)(x, y) - block.log_inside[0][0])
+
+
+def _rule(block: GaussianBlock, c: int, windows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return nodes of coordinate ``c`` of one component, their weights in each window, (windows, nodes), and in all."""
     low, high, scale = extent(block, c)
     edges = np.unique(np.clip(windows, low, high))
     edges = np.union1d(edges, np.linspace(low, high, int(np.ceil(2 * (high - low) / scale)) + 1))
     start, half = edges[:-1], 0.5 * np.diff(edges)
     nodes = (start[:, None] + half[:, None] * (1 + _NODES)).ravel()
     inside = (start >= windows[:, [0]]) & (edges[1:] <= windows[:, [1]])
-    return nodes, (inside[:, :, None] * (half[:, None] * _WEIGHTS)).reshape(len(windows), -1)
+    weights = half[:, None] * _WEIGHTS
+    return nodes, (inside[:, :, None] * weights).reshape(len(windows), -1), weights.ravel()
 
 
 def density_table(block: GaussianBlock, points: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
@@ -219,7 +242,7 @@ def density_table(block: GaussianBlock, points: Sequence[FloatArray], weights: F
     for r in np.flatnonzero(weights > 0):
         left, right = (n[:, r] * s for n, s in zip(number, slopes, strict=True))
         _add_pair(out, z, block.means[r], block.covariances[r], left * weights[r], right)
-    return out
+    return np.asarray(out)
 
 
 def at_points(block: GaussianBlock, c: int, points: FloatArray) -> tuple[FloatArray, FloatArray]:

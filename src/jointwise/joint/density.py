@@ -18,6 +18,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
 from jointwise.joint import events, information, prediction, serialization
+from jointwise.joint.block import BlockMixture
 from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Region, parse_region
@@ -31,7 +32,7 @@ from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
 # Experts that a file may hold, by kind.
-EXPERTS: dict[str, type[Expert]] = {kind.KIND: kind for kind in (ProductMixture,)}
+EXPERTS: dict[str, type[Expert]] = {kind.KIND: kind for kind in (ProductMixture, BlockMixture)}
 # Characters of a verdict: some sentences.
 MOST_VERDICT = 2_000
 

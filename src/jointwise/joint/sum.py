@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,6 +106,8 @@ class WeightedSum(Expert):
         if not experts or len({expert.n_variables for expert in experts}) != 1:
             raise InputError("A sum needs one or more experts of the same variables.")
         shares = mixing_weights(self.shares, len(experts))
+        if not (shares > 0).all():
+            raise InputError(f"The shares of a sum must be positive, got {shown(self.shares)}; see `mixed`.")
         weights = np.concatenate([w * expert.weights for w, expert in zip(shares, experts, strict=True)])
         for array in (shares, weights):
             array.flags.writeable = False
@@ -174,7 +175,7 @@ class WeightedSum(Expert):
         found: tuple[dict[int, FloatArray], ...] = tuple({} for _ in self.experts)
         for n in range(self.n_variables):
             dictionaries = [expert.dictionary(n) for expert in self.experts]
-            spikes = reduce(np.union1d, [d.spikes for d in dictionaries])
+            spikes = np.unique(np.concatenate([d.spikes for d in dictionaries]))
             for own, dictionary in zip(found, dictionaries, strict=True):
                 others = np.setdiff1d(spikes, dictionary.spikes)
                 if dictionary.is_continuous and others.size:
@@ -199,13 +200,13 @@ class WeightedSum(Expert):
     def dictionary(self, n: int) -> Dictionary:
         """Atoms of variable ``n`` in all parts; a dictionary that several parts share appears once."""
         dictionaries = [expert.dictionary(n) for expert in self.experts]
-        return reduce(add, {id(d): d for d in dictionaries}.values())
+        return _together({id(d): d for d in dictionaries}.values())
 
     def margin(self, n: int) -> Margin:
         """Law of variable ``n`` alone."""
         margins = [expert.margin(n) for expert in self.experts]
         weights = [w * margin.weights for w, margin in zip(self.shares, margins, strict=True)]
-        return Margin(reduce(add, [margin.dictionary for margin in margins]), np.concatenate(weights))
+        return Margin(_together(margin.dictionary for margin in margins), np.concatenate(weights))
 
     def component_means(self, n: int) -> FloatArray:
         """E[X_n | component], NaN where an atom in use has no mean; shape (F,)."""
@@ -366,6 +367,11 @@ def mixing_weights(weights: ArrayLike, n: int) -> FloatArray:
     if array.max() <= 1 and abs(array.sum() - 1) < ROUNDING:
         return array.copy()
     return np.asarray(array / array.max() / (array / array.max()).sum())
+
+
+def _together(dictionaries: Iterable[Dictionary]) -> Dictionary:
+    """Return the atoms of all dictionaries, in their order."""
+    return Dictionary(tuple(family for dictionary in dictionaries for family in dictionary.families))
 
 
 def _given(expert: Expert, points: Mapping[int, Region], others: Mapping[int, Region]) -> tuple[float, Expert | None]:
