@@ -227,7 +227,7 @@ def test_broken_states_are_refused(tmp_path, monkeypatch, key):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_interrupt_keeps_what_was_reached(monkeypatch):
     data = columns(120)
-    settings = {"n_components": 4, "tol": 0.0, "max_iter": 30, "random_state": 0}
+    settings = {"n_components": 4, "nu": 2.0, "tol": 0.0, "max_iter": 30, "random_state": 0}
     with monkeypatch.context() as patch:
         stopping(patch, 20, KeyboardInterrupt)
         model = GaussianBlocks("none", **settings, on_interrupt="keep").fit(data)
