@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from jointwise._checks import shown
 from jointwise.estimators._tables import TableEstimator
-from jointwise.estimators.jupad import JUPAD
+from jointwise.estimators.joint_estimator import JointEstimator
 from jointwise.exceptions import InputError
 from jointwise.joint.density import JointDensity
 
@@ -19,11 +19,11 @@ class ComposedEstimator(TableEstimator):
 
     def _unfitted(self) -> Any:
         """Return a copy of the estimator to be fitted, with this one's seed if it has one."""
-        held = JUPAD() if self.estimator is None else self.estimator
+        held = JointEstimator() if self.estimator is None else self.estimator
         if isinstance(held, type) or not (hasattr(held, "fit") and hasattr(held, "get_params")):
             raise InputError(
-                "`estimator` must be an estimator that has a `density_` once fitted, such as JUPAD(), or None; got "
-                f"{shown(self.estimator)}."
+                "`estimator` must be an estimator that has a `density_` once fitted, such as JointEstimator(), or "
+                f"None; got {shown(self.estimator)}."
             )
         copy = clone(held)
         if self.random_state is not None and "random_state" in copy.get_params():
@@ -34,7 +34,7 @@ class ComposedEstimator(TableEstimator):
         density = getattr(fitted, "density_", None)
         if not isinstance(density, JointDensity):
             raise InputError(
-                "`estimator` must be an estimator that has a `density_` once fitted, such as JUPAD(); "
+                "`estimator` must be an estimator that has a `density_` once fitted, such as JointEstimator(); "
                 f"{type(fitted).__name__} has none."
             )
         self.estimator_, self.density_ = fitted, density

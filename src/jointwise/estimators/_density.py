@@ -22,14 +22,14 @@ from jointwise.exceptions import InputError, StorageError
 from jointwise.fitting import Fit, Options
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import check_checkpoint
-from jointwise.fitting.stack import Learner, StackFit
+from jointwise.fitting.stack import Learner, StackFit, StackOptions
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.rows.sources import LocalSource, Source, find_source
 from jointwise.tables import encode
 
-OptionsT = TypeVar("OptionsT", Options, BlockOptions)
+OptionsT = TypeVar("OptionsT", Options, BlockOptions, StackOptions)
 
 
 class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):

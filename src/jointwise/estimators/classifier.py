@@ -52,8 +52,8 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     Parameters
     ----------
     estimator : estimator with ``density_``, optional
-        Learns the joint density of features and class; :class:`jointwise.JUPAD` by default. It is cloned, not changed,
-        and told in its parameter ``kinds`` that the class is categorical.
+        Learns the joint density of features and class; :class:`jointwise.JointEstimator` by default. It is cloned, not
+        changed, and told in its parameter ``kinds`` that the class is categorical.
     standardise : bool
         Whether to use the second density. Without it, probabilities are exactly those of ``density_``, and a fit takes
         about half the time. Only where the estimator is a :class:`jointwise.JUPAD` that fits rows.

@@ -25,7 +25,8 @@ class JointImputer(OneToOneFeatureMixin, TransformerMixin, ComposedEstimator):
     Parameters
     ----------
     estimator : estimator with ``density_``, optional
-        Learns the joint density of the columns; :class:`jointwise.JUPAD` by default. It is cloned, not changed.
+        Learns the joint density of the columns; :class:`jointwise.JointEstimator` by default. It is cloned, not
+        changed.
     sample_posterior : bool
         Draw the gaps of a row together from their distribution given its observed cells, for multiple imputation.
     random_state : int, RandomState or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from jointwise._checks import check_integer, check_real, shown, warn_caller
+from jointwise._checks import shown, warn_caller
 from jointwise._progress import Callback
 from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import DensityEstimator
@@ -21,38 +21,13 @@ from jointwise.estimators.jupad import JUPAD
 from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting.blocks import WARPS, choose_columns
 from jointwise.fitting.checkpoint import open_checkpoint
-from jointwise.fitting.stack import StackFit, fit_stack
+from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.rows.base import Rows
 
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
 LEAST_BLOCK = 2
 
-# Options that identify a fit: its result depends on them.
-IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state")
-
 Experts = Sequence[tuple[str, DensityEstimator[Any]]]
-
-
-@dataclass(frozen=True)
-class StackOptions:
-    """What a stack is asked to do, checked on construction; see :class:`jointwise.JointEstimator`."""
-
-    experts: Experts
-    max_iter: int
-    tol: float
-    device: str = "cpu"
-    checkpoint: str | Path | None = None
-    random_state: int | np.random.RandomState | None = None
-
-    def __post_init__(self) -> None:
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
-
-    @property
-    def plan(self) -> str:
-        """The experts and their parameters, as text that identifies the fit."""
-        return repr([(name, sorted(expert.get_params().items(), key=str)) for name, expert in self.experts])
 
 
 class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
@@ -181,7 +156,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         return self
 
     def _fit_options(self) -> StackOptions:
-        return StackOptions(self._experts(), self.max_iter, self.tol, self.device, self.checkpoint, self.random_state)
+        return replace(self._named_options(StackOptions), experts=self._experts())
 
     def _experts(self) -> Experts:
         """Return the experts to be stacked, checked."""

@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import logsumexp
 
+from jointwise._checks import check_choice, check_integer, check_real
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
+from jointwise.engines.cuda import check_cuda
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
@@ -40,11 +43,43 @@ PRIOR_ROWS = 0.5
 LEAST_WEIGHT = 0.01
 # How far below the best expert a log-density can count, so that no single row decides.
 LOWEST = -700.0
+# Options that identify a fit: its result depends on them.
+IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state")
 # Weights are found to this mean log-likelihood, in nats.
 TOL = 1e-5
 
 Callback = Callable[[int, float], None]
 Fold = tuple[CodedRows, CodedRows]
+
+
+@dataclass(frozen=True)
+class StackOptions:
+    """What a stack is asked to do, checked on construction.
+
+    Parameters are those of :class:`jointwise.JointEstimator` with the same names. `random_state` only tells the fit
+    from others in its checkpoint.
+    """
+
+    experts: Any
+    max_iter: int = 500
+    tol: float = 1e-4
+    device: Literal["cpu", "cuda"] = "cpu"
+    checkpoint: str | Path | None = None
+    random_state: int | np.random.RandomState | None = None
+    keep_on_interrupt: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("device", self.device, ("cpu", "cuda"))
+        if self.device == "cuda":
+            check_cuda()
+        check_integer("max_iter", self.max_iter, 1)
+        if check_real("tol", self.tol) < 0:
+            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
+
+    @property
+    def plan(self) -> str:
+        """The experts and their parameters, as text that identifies the fit."""
+        return repr([(name, sorted(expert.get_params().items(), key=str)) for name, expert in self.experts])
 
 
 @dataclass(frozen=True)

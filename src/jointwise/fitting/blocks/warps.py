@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -18,7 +19,7 @@ from jointwise.axes import half_integers
 from jointwise.dictionary import Dictionary
 from jointwise.warps import Warp
 
-WARPS = ("none", "power", "scores")
+WARPS: tuple[Literal["none", "power", "scores"], ...] = ("none", "power", "scores")
 # Exponents of the power, and how finely they are searched; beyond them a warp would flatten what it should spread.
 LEAST_POWER, MOST_POWER, POWER_STEPS = -1.0, 3.0, 41
 # Groups of bins by which powers are compared.
