@@ -372,7 +372,7 @@ CONSTANTS = [
     *around("fitting/problem.py", "SMOOTHING", DICTIONARIES + SEARCH + DENSITY, by_two),
     *around("fitting/choice/folds.py", "SMALL_TABLE", SEARCH, by_two),
     *around("fitting/choice/search.py", "NUMBERS", SEARCH, lambda old: {
-        "powers of two": (1, 2, 4, 8, 16, 32, 64), "up to 128": (*old, 96, 128),
+        "powers of two": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512), "up to 64": old[:12],
     }),
     *around("fitting/choice/search.py", "BETAS", SEARCH, lambda old: {
         "every second": old[::2], "from 0.03 to 100": (0.03, *old, 100.0),

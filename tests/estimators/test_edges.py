@@ -103,7 +103,8 @@ def test_identical_columns_are_seen_to_depend():
 
 def test_constant_column_is_certain():
     density = JUPAD(**QUICK).fit(TABLES["constant column"]).density_
-    assert density.probability({"x0": 7.5}) == pytest.approx(1)
+    # any other number is rare, not impossible
+    assert density.probability({"x0": 7.5}) == pytest.approx(1, abs=1e-4)
 
 
 def test_share_of_zeros_is_met():

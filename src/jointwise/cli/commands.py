@@ -92,7 +92,7 @@ def fit(
         typer.Option(metavar="COLUMN", help="Column to keep though it seems to name the rows; repeatable."),
     ] = None,
     n_components: Annotated[
-        int | None, typer.Option(min=1, help="Number of components; by default from held-out likelihood.")
+        int | None, typer.Option(min=1, help="Fit one mixture of so many products; by default experts are stacked.")
     ] = None,
     missing: Missing = None,
     seed: Seed = 0,

@@ -15,7 +15,7 @@ from jointwise.cli.files import open_table, rereadable
 from jointwise.cli.outputs import check_place, write_bytes
 from jointwise.cli.screen import is_watched, note, read_blocks
 from jointwise.cli.table_file import TableFile
-from jointwise.estimators import JUPAD, JointClassifier
+from jointwise.estimators import JUPAD, JointClassifier, JointEstimator
 from jointwise.exceptions import InputError
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.classes import read_model
@@ -115,7 +115,7 @@ def fit_table(
     drop: Sequence[str] = (),
     fold: tuple[int, int] | None = None,
     **parameters: Any,
-) -> JUPAD | JointClassifier:
+) -> JointEstimator | JUPAD | JointClassifier:
     """Fit a table in blocks: one pass each for types, profile and codes; only the codes are kept.
 
     With a target, a classifier is fitted, which also keeps the cells of tables that are not too large as numbers. Rows
@@ -131,7 +131,7 @@ def fit_table(
     fold : (k, n), optional
         Leave out every n-th row, beginning with the k-th; rows count from 0.
     **parameters
-        Of JUPAD; its random_state is 0 by default.
+        Of JointEstimator; `random_state` is 0 by default. With `n_components`, a JUPAD of so many is fitted alone.
     """
     names = _chosen(file.names, target, drop, parameters)
     if next(file.blocks(), None) is None:
@@ -150,7 +150,9 @@ def fit_table(
             first += table.n_rows
             yield table if fold is None else table.rows(number % fold[1] != fold[0])
 
-    model = JUPAD(**{"random_state": 0, "verbose": is_watched()} | parameters)
+    n_components = parameters.pop("n_components", "auto")
+    settings = {"random_state": 0, "verbose": is_watched()} | parameters
+    model = JointEstimator(**settings) if n_components == "auto" else JUPAD(n_components, **settings)
     if target is None:
         return model.fit_blocks(blocks)
     labelled = _Labelled(file.label, target)
@@ -195,7 +197,7 @@ def note_odd_cells(file: TableFile, drop: Sequence[str]) -> None:
             )
 
 
-def plain_model(model: JUPAD | JointClassifier) -> ClassModel | JointDensity:
+def plain_model(model: JointEstimator | JUPAD | JointClassifier) -> ClassModel | JointDensity:
     """What a model file holds of a fit."""
     density = plain_density(model.density_)
     if not isinstance(model, JointClassifier):

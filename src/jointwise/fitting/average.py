@@ -50,9 +50,10 @@ def average_gain(fitted: Sequence[Learned]) -> float:
     return rows.posterior_counts(np.hstack(tables) / bin_margins[:, None], mixing).log_likelihood
 
 
-def held_out_gain(problem: RowsProblem, factors: Factors, rows: Rows) -> float:
-    """Log-likelihood of other rows beyond that of independence, summed over them."""
-    return average_gain([Learned((), replace(problem, rows=rows.engine()), factors)])
+def held_out_gain(fitted: Sequence[Learned], rows: Rows) -> float:
+    """Log-likelihood of the bins of other rows beyond that of independence, under the mean of the models."""
+    engine = rows.engine()
+    return average_gain([replace(model, problem=replace(model.problem, rows=engine)) for model in fitted])
 
 
 def tidied(factors: Factors, problem: RowsProblem) -> Factors:

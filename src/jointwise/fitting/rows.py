@@ -17,7 +17,7 @@ from jointwise.exceptions import InputError
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import average, average_gain, tidied
 from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoint
-from jointwise.fitting.choice import choose_model
+from jointwise.fitting.choice import check_given, choose_model
 from jointwise.fitting.held_out import Repeated, held_out_check
 from jointwise.fitting.options import Options
 from jointwise.fitting.order import in_canonical_order
@@ -62,6 +62,7 @@ def fit_rows(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    check_given(options.given, rows.schema)  # here, where names are in the user's order
     ordered, columns = in_canonical_order(rows)
     back = np.argsort(columns)
     checkpoint = checkpoint or open_checkpoint(ordered, options, rng)

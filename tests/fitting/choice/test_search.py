@@ -7,8 +7,11 @@ from jointwise import Profile
 from jointwise.datasets import gaussians
 from jointwise.dictionary import Dictionary
 from jointwise.fitting import Options
-from jointwise.fitting.choice import choose_model
+from jointwise.fitting.atoms import Learned
+from jointwise.fitting.average import held_out_gain
+from jointwise.fitting.choice import choose_model, search, short_run
 from jointwise.fitting.choice.search import BETAS, NUMBERS
+from jointwise.fitting.problem import rows_problem
 from jointwise.rows.coded import CodedRows
 
 
@@ -82,3 +85,41 @@ def test_narrow_atoms_are_added_where_rows_show_that_they_are_needed():
     twins, strangers = np.column_stack([z, z]), np.random.default_rng(3).normal(size=(400, 2))
     sizes = [choice(X).models[0][0].n_atoms for X in (twins, strangers)]
     assert sizes[0] > sizes[1]
+
+
+def test_the_gain_of_an_average_is_that_of_the_mean_density():
+    """Against loops over rows, columns and components."""
+    rng = np.random.default_rng(0)
+    rows, fresh = coded(clusters(200, 3.0)), coded(clusters(200, 3.0)).take(np.arange(0, 200, 7))
+    problem = rows_problem(rows, [Dictionary.grid("gaussian", -8, 8, n=9, scale=2.0)] * 4, 1.0)
+    models = [Learned((), problem, short_run(problem, 3, rng)) for _ in range(2)]
+    expected = 0.0
+    for codes, weight in zip(fresh.codes, fresh.weights, strict=True):
+        alone = np.prod([(problem.masses[n] @ problem.margins[n])[codes[n]] for n in range(4)])
+        densities = [
+            sum(
+                model.factors.weights[r]
+                * np.prod([(problem.masses[n] @ model.factors.coefficients[n])[codes[n], r] for n in range(4)])
+                for r in range(3)
+            )
+            for model in models
+        ]
+        expected += weight * np.log(np.mean(densities) / alone)
+    np.testing.assert_allclose(held_out_gain(models, fresh), expected, rtol=1e-9)
+
+
+def test_averages_go_on_from_the_place_that_one_model_found(monkeypatch):
+    monkeypatch.setattr(search, "SMALL_TABLE", 100)
+    monkeypatch.setattr(search, "MANY", 4)
+    scores = {}
+    monkeypatch.setattr(search, "scores_to_dict", lambda found: scores.update(found) or {})
+    found = choice(clusters(600, 4.0), n_models=3)
+    n_sets = max(key[0] for key in scores) // 2 + 1  # one or two, and as many again of averages
+    averages = {key[1:]: score for key, score in scores.items() if key[0] >= n_sets}
+    assert averages[found.n_components, found.beta, False] == max(averages.values())
+    assert found.n_components > 4
+
+
+def test_more_rows_bear_more_components_up_to_a_bound_of_time():
+    grown = [search._grown(64, n, 512) for n in (5_000, 20_000, 200_000, 2_000_000, 10**9)]
+    assert grown == [64, 64, 128, 64, 64]

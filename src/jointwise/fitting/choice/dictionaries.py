@@ -111,15 +111,19 @@ def _models(scored: Sequence[Dictionary | _Scored], n_models: int) -> Models:
 def _given_or_scored(
     counted: Counted, given: Mapping[str, Dictionary], rng: np.random.Generator
 ) -> Iterator[Dictionary | _Scored]:
-    schema = counted.schema
-    for name in given:
-        if name not in schema.names:
-            raise unknown_name("variable in dictionaries:", name, schema.names)
-    for n, (variable, axis) in enumerate(zip(schema, counted.axes, strict=True)):
+    check_given(given, counted.schema)
+    for n, (variable, axis) in enumerate(zip(counted.schema, counted.axes, strict=True)):
         if variable.name in given:
             yield as_given(variable, given[variable.name])
         else:
             yield _scored(variable, axis, counted.marginal(n), rng)
+
+
+def check_given(given: Mapping[str, Dictionary], schema: Schema) -> None:
+    """Raise if a dictionary is given for a variable that does not exist."""
+    for name in given:
+        if name not in schema.names:
+            raise unknown_name("variable in dictionaries:", name, schema.names)
 
 
 def _all_sharpened(

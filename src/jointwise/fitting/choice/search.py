@@ -13,7 +13,7 @@ from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import held_out_gain
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import dictionary_options
-from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
+from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.fitting.options import Options
 from jointwise.fitting.possible import UNMET_ROWS
 from jointwise.fitting.problem import rows_problem
@@ -26,7 +26,7 @@ from jointwise.solvers.accelerated import LEAST_MASS
 
 # What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.
 BETAS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
-NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512)
 FIRST_BETA, FIRST_NUMBER = 3.0, 8
 # Largest number of rows, and how many models are averaged up to it: the fewer rows, the more there is to gain.
 MODELS = ((10_000, 5), (50_000, 3))
@@ -40,10 +40,15 @@ SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
 LEARNING_GAIN = 1e-3
 # Smaller tables overfit learned atoms, and cannot tell families of atoms apart.
 LARGE_TABLE = 2_000
-# Larger tables bear more components: their number grows with this power of the rows.
-GROWTH = 0.3
+# Larger tables bear more components: their number grows with this power of the rows, beyond `MANY` of them only while
+# components times rows stay below `MOST_WORK`, which bounds the time of a pass.
+GROWTH, MANY, MOST_WORK = 0.3, 64, 128_000_000
+# From `SMALL_TABLE` rows on, averages of at most this many models are compared too, also with more than `MANY`
+# components, which one model seldom bears.
+AVERAGED = 3
 
 # Held-out scores by set of dictionaries, number of components, strength of the prior and whether atoms are learned.
+# Those of averages have the number of the set plus that of all sets.
 Scores = dict[tuple[int, int, float, bool], float]
 
 
@@ -54,8 +59,9 @@ def choose_model(
 
     The number of components and the strength of the prior are found uphill from the middle of their ladders, with the
     dictionaries that fit the margins best: weak dependence wants few components and a strong prior, strong dependence
-    the opposite. There the other sets of dictionaries are tried, and the best set goes on uphill. One component is
-    independence.
+    the opposite. There the other sets of dictionaries are tried, and the best set goes on uphill. If several models
+    are to be averaged and rows are many, averages of models go on from there: they bear more components and a
+    weaker prior than one model does, and answers gain by both. One component is independence.
 
     Parameters
     ----------
@@ -114,22 +120,39 @@ def _searched(
         return Choice(sets[0], numbers[0], betas[-1])
     seed = int(rng.integers(2**32))
     scores = checkpoint.find("search", scores_from_dict) or {}
+    averaged = min(n_models, AVERAGED) if len(rows) >= SMALL_TABLE else 1
+    few = numbers if averaged == 1 else [n for n in numbers if n <= MANY] or numbers
     searches = [
-        _Search(folds, models[0], numbers, betas, seed, _Book(number, scores, checkpoint))
+        _Search(folds, models[0], few, betas, seed, _Book(number, scores, checkpoint))
         for number, models in enumerate(sets)
     ]
     score, n_components, beta = searches[0].climb(FIRST_NUMBER, FIRST_BETA)
     best = int(np.argmax([search.held_out(n_components, beta) for search in searches]))
     if best > 0:
         score, n_components, beta = searches[best].climb(n_components, beta)
+    if averaged > 1 and n_components > 1:
+        book = _Book(len(sets) + best, scores, checkpoint)
+        averages = _Search(folds, sets[best][0], numbers, betas, seed, book, averaged)
+        _, n_components, beta = averages.climb(n_components, beta)
+        score = searches[best].held_out(n_components, beta)
     learn = must_learn
     if may_learn and n_components > 1:
         learned = searches[best].held_out(n_components, beta, learn=True)
         learn = learned > score + LEARNING_GAIN
         score = learned if learn else score
-    if len(numbers) > 1 and n_components > 1 and len(rows) > SEARCH_ROWS:
-        n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(numbers))
+    if len(numbers) > 1 and n_components > 1:
+        n_components = _grown(n_components, len(rows), max(numbers))
     return Choice(sets[best], n_components, beta, learn, score, searches[best].independence)
+
+
+def _grown(n_components: int, n_rows: int, most: int) -> int:
+    """Return the number of components for all rows, where the search saw some of them.
+
+    >>> [_grown(64, n, 512) for n in (20_000, 100_000, 1_000_000, 10_000_000)]
+    [64, 104, 128, 64]
+    """
+    grown = n_components * max(n_rows / SEARCH_ROWS, 1.0) ** GROWTH
+    return int(min(round(grown), most, max(MANY, MOST_WORK // n_rows)))
 
 
 def scores_to_dict(scores: Scores) -> dict[str, Any]:
@@ -166,7 +189,7 @@ class _Book:
 
 
 class _Search:
-    """Held-out log-likelihood over numbers of components and strengths of the prior."""
+    """Held-out log-likelihood over numbers of components and strengths of the prior, of one model or of averages."""
 
     def __init__(
         self,
@@ -176,8 +199,10 @@ class _Search:
         betas: Sequence[float],
         seed: int,
         book: _Book,
+        n_models: int = 1,
     ) -> None:
         self._dictionaries = tuple(dictionaries)
+        self._axes = folds[0][0].axes
         self._folds = [(part, rows_problem(rest, dictionaries, 0.0)) for part, rest in folds]
         self._n_rows = sum(part.n_rows for part, _ in folds)
         most = max(min(rest.n_rows for _, rest in folds) / ROWS_PER_COMPONENT, 1)
@@ -185,6 +210,7 @@ class _Search:
         self._betas = betas
         self._seed = seed
         self._book = book
+        self._n_models = n_models
         self.independence = sum(_independence(part, problem) for part, problem in self._folds) / self._n_rows
 
     def climb(self, n_components: int, beta: float) -> tuple[float, int, float]:
@@ -219,13 +245,14 @@ class _Search:
     def _run(self, n_components: int, beta: float, *, learn: bool) -> float:
         total = 0.0
         for k, (part, rest) in enumerate(self._folds):
-            problem = replace(rest, beta=beta)
-            factors = short_run(problem, n_components, np.random.default_rng(self._seed + k))
-            fitted = Learned(self._dictionaries, problem, factors)
-            if learn:
-                fitted = learn_atoms(fitted, part.axes, tol=SEARCH_TOL)
-            total += held_out_gain(fitted.problem, fitted.factors, part) + _independence(part, fitted.problem)
+            problem, rng = replace(rest, beta=beta), np.random.default_rng(self._seed + k)
+            models = [self._fitted(problem, n_components, rng, learn=learn) for _ in range(self._n_models)]
+            total += held_out_gain(models, part) + _independence(part, models[0].problem)
         return total / self._n_rows
+
+    def _fitted(self, problem: RowsProblem, n_components: int, rng: np.random.Generator, *, learn: bool) -> Learned:
+        fitted = Learned(self._dictionaries, problem, short_run(problem, n_components, rng))
+        return learn_atoms(fitted, self._axes, tol=SEARCH_TOL) if learn else fitted
 
 
 def short_run(problem: RowsProblem, n_components: int, rng: np.random.Generator, n_starts: int = 1) -> Factors:
