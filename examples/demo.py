@@ -16,7 +16,7 @@ from sklearn.datasets import load_wine
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import train_test_split
 
-from jointwise import JUPAD, JointClassifier, JointDensity
+from jointwise import JUPAD, JointClassifier, JointDensity, JointEstimator
 from jointwise.plots import plot_corner
 
 FIGURE = Path("out/demo.png")
@@ -46,7 +46,7 @@ def main() -> None:
     table, held_out = rows(columns, train), rows(columns, test)
 
     began = time.perf_counter()
-    model = JUPAD(random_state=0).fit(table)
+    model = JointEstimator(random_state=0).fit(table)
     seconds = time.perf_counter() - began
     density = model.density_
     console.print(f"\n[bold]1. Fitted[/] {len(train)} rows x {len(columns)} columns in {seconds:.1f} s\n")
