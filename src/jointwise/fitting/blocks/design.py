@@ -13,7 +13,7 @@ from jointwise.axes import Axis, BinnedAxis, regrouping
 from jointwise.dictionary import Dictionary
 from jointwise.engines.blocks import BlockLayout
 from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
-from jointwise.fitting.blocks.warps import Counted, power, scores, straight
+from jointwise.fitting.blocks.warps import Counted, bounded, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.problem import smoothing_rows
 from jointwise.joint.block import BlockMixture
@@ -245,14 +245,16 @@ def _warp(
         lower, upper = column.quantile(np.array([0.25, 0.75]))
         if upper - lower < STRAIGHT_RANGE:
             return straight(column)
+    warp = straight(column)
     if name == "power":
-        return power(column)
+        warp = power(column)
     if name == "scores":
         assert dictionary is not None  # chosen for scores
         prior = _prior(dictionary, float(counts.marginal(n).sum()))
         weights = simplex_weights(dictionary.masses(counts.axes[n]), counts.marginal(n), prior=prior)
-        return scores(column, dictionary, weights, whole=whole)
-    return straight(column)
+        warp = scores(column, dictionary, weights, whole=whole)
+    low, high = variable.support
+    return bounded(warp, column, (low - 0.5, high + 0.5) if whole else (low, high))
 
 
 def _prior(dictionary: Dictionary, n_rows: float) -> float:

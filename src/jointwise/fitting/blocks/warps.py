@@ -19,6 +19,8 @@ from jointwise.axes import half_integers
 from jointwise.dictionary import Dictionary
 from jointwise.warps import Warp
 
+# Beyond this many standard deviations there is no mass to speak of; knots of an end that leads there.
+FAR, TAIL_KNOTS = 8.0, 25
 WARPS: tuple[Literal["none", "power", "scores"], ...] = ("none", "power", "scores")
 # Exponents of the power, and how finely they are searched; beyond them a warp would flatten what it should spread.
 LEAST_POWER, MOST_POWER, POWER_STEPS = -1.0, 3.0, 41
@@ -162,6 +164,45 @@ def scores(column: Counted, dictionary: Dictionary, weights: FloatArray, *, whol
     with np.errstate(over="ignore", under="ignore"):
         slopes = dictionary.pdf(x) @ weights * np.exp(0.5 * w**2) * np.sqrt(2 * np.pi)
     return _warp(x, w, _near_secants(slopes, x, w))
+
+
+def bounded(warp: Warp, column: Counted, support: tuple[float, float]) -> Warp:
+    r"""Return the warp with ends that take the bounds of a column far out, so that no mass lies beyond them.
+
+    Between the smallest value v and a lower bound b, and likewise above the largest value, it goes on as
+
+    .. math:: w(x) = w(v) - c \left(\frac{v - b}{x - b} - 1\right), \qquad c = w'(v) (v - b),
+
+    with the same slope at v. A bound that is far out already changes nothing.
+
+    >>> column = Counted(np.array([1.0, 2.0, 4.0]), np.ones(3))
+    >>> bend = bounded(straight(column), column, (0.0, np.inf))
+    >>> bool(bend(np.array([0.0]))[0] < -10), bend(np.array([2.0, 4.0])).round(3).tolist()
+    (True, [-0.267, 1.336])
+    """
+    low, high = support
+    gaps = np.diff(column.values)
+    if np.isfinite(low) and float(warp(low)) > -FAR:
+        warp = _with_lower_end(warp, float(column.values[0]), low, float(gaps[0]) / 2)
+    if np.isfinite(high) and float(warp(high)) < FAR:
+        mirrored = Warp(-warp.x[::-1], -warp.w[::-1], warp.slopes[::-1])
+        mirrored = _with_lower_end(mirrored, -float(column.values[-1]), -high, float(gaps[-1]) / 2)
+        warp = Warp(-mirrored.x[::-1], -mirrored.w[::-1], mirrored.slopes[::-1])
+    return warp
+
+
+def _with_lower_end(warp: Warp, value: float, bound: float, gap: float) -> Warp:
+    """Return a warp whose lower end takes the bound far out; where rows are at the bound, a point just beyond it."""
+    reach = max(value - bound, gap)
+    start, slope = float(warp(value)), float(np.exp(warp.log_slope(value)))
+    c = slope * reach
+    t = np.geomspace(c / (c + max(start, 1 - FAR) + FAR), 1.0, TAIL_KNOTS)
+    inner = warp.x > value
+    return _warp(
+        np.concatenate([value - reach + reach * t, warp.x[inner]]),
+        np.concatenate([start - c * (1 / t - 1), warp.w[inner]]),
+        np.concatenate([slope / t**2, warp.slopes[inner]]),
+    )
 
 
 def _best_power(z: FloatArray, counts: FloatArray) -> float:
