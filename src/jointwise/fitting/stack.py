@@ -29,7 +29,7 @@ from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import row_folds
 from jointwise.fitting.held_out import Repeated, check_part
 from jointwise.fitting.options import Options
-from jointwise.fitting.order import in_canonical_order
+from jointwise.fitting.order import in_canonical_order, with_columns
 from jointwise.fitting.result import Ended, Fit
 from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
@@ -198,7 +198,7 @@ def fit_stack(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    ordered, _ = in_canonical_order(rows)
+    ordered, columns = in_canonical_order(rows)
     folds = row_folds(ordered, rng) if len(learners) > 1 else []
     seed = int(rng.integers(2**32))
     work = _Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell)
@@ -207,9 +207,8 @@ def fit_stack(
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
-        density = work.without_first(weights)
-        coarse = dict(zip(rows.schema.names, axes, strict=True))
-        check = check_part(rows, [coarse[name] for name in density.names], folds[0][0], density, repeated)
+        density = work.without_first(weights).marginal(rows.schema.names)
+        check = check_part(rows, axes, with_columns(folds[0][0], np.argsort(columns)), density, repeated)
     fits = _fit_all(work, weights, callback)
     density = JointDensity.mix([fit.density for fit in fits.values()], [weights[name] for name in fits])
     density = density.marginal(rows.schema.names)
