@@ -1,0 +1,178 @@
+"""JointEstimator: experts stacked by held-out rows."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from sklearn.base import clone
+
+from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer, load
+from jointwise.exceptions import InputError
+from jointwise.fitting import stack
+from jointwise.joint.product import ProductMixture
+
+EXPERTS = [("products", JUPAD(3, n_init=1)), ("blocks", GaussianBlocks("none", n_components=2))]
+
+
+def small(**parameters) -> JointEstimator:
+    return JointEstimator(EXPERTS, random_state=0, **parameters)
+
+
+def columns(n: int = 150, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    table = {"a": a, "b": a + 0.2 * rng.normal(size=n), "c": rng.exponential(size=n)}
+    table["b"][::7] = np.nan
+    return table | {"kind": np.where(a + rng.normal(size=n) > 0, "x", "y")}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> JointEstimator:
+    return small().fit(columns())
+
+
+def test_the_density_is_the_weighted_sum_of_its_experts(fitted):
+    fresh = columns(seed=1)
+    weights = fitted.expert_weights_
+    assert sum(weights.values()) == pytest.approx(1)
+    parts = [np.log(weights[name]) + fit.density.logpdf(fresh) for name, fit in fitted.fit_.fits.items()]
+    np.testing.assert_allclose(fitted.score_samples(fresh), logsumexp(parts, axis=0), rtol=1e-9)
+
+
+def test_correlated_columns_go_to_the_blocks(fitted):
+    held_out = {expert.name: expert.held_out for expert in fitted.fit_.experts}
+    assert held_out["blocks"] > held_out["products"]
+    assert fitted.expert_weights_["blocks"] > 0.5
+    assert fitted.fit_.held_out >= max(held_out.values()) - 0.05
+
+
+def test_automatic_experts():
+    model = JointEstimator(random_state=0).fit(columns(80))
+    assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_power", "blocks_scores"]
+    assert sum(model.expert_weights_.values()) == pytest.approx(1)
+
+
+def test_without_two_columns_for_a_block_products_are_alone():
+    table = {name: column for name, column in columns().items() if name in {"a", "kind"}}
+    model = JointEstimator(random_state=0).fit(table)
+    assert model.expert_weights_ == {"jupad": 1.0}
+    assert isinstance(model.density_.mixture, ProductMixture)
+
+
+def test_given_experts_have_their_parameters():
+    model = clone(small())
+    assert model.get_params()["blocks__n_components"] == 2
+    model.set_params(blocks__n_components=1, products=JUPAD(2))
+    assert dict(model.experts)["blocks"].n_components == 1
+    assert dict(model.experts)["products"].n_components == 2
+
+
+@pytest.mark.parametrize(
+    "experts",
+    ["all", [], [("a", JUPAD)], [JUPAD()], [("a", JUPAD()), ("a", JUPAD())], [("a__b", JUPAD())], {"a": JUPAD()},
+     [("a", JointEstimator())]],
+)  # fmt: skip
+def test_wrong_experts(experts):
+    with pytest.raises(InputError, match="`experts`"):
+        JointEstimator(experts).fit(columns(20))
+
+
+def test_a_table_in_blocks_gives_the_same_model(fitted):
+    table = columns()
+    parts = [{name: column[rows] for name, column in table.items()} for rows in np.array_split(np.arange(150), 4)]
+    again = small().fit_blocks(lambda: parts)
+    np.testing.assert_array_equal(again.score_samples(table), fitted.score_samples(table))
+
+
+def test_the_order_of_columns_and_rows_does_not_matter(fitted):
+    table, rng = columns(), np.random.default_rng(0)
+    rows = rng.permutation(150)
+    again = small().fit({name: table[name][rows] for name in ("kind", "c", "a", "b")})
+    np.testing.assert_allclose(again.score_samples(table), fitted.score_samples(table), atol=1e-9)
+    assert again.density_.names == ("kind", "c", "a", "b")
+
+
+def test_weights_count_rows(fitted):
+    table = columns()
+    weights = np.where(np.arange(150) < 50, 2.0, 1.0)
+    twice = {name: np.concatenate([column, column[:50]]) for name, column in table.items()}
+    one, two = small().fit(table, sample_weight=weights), small().fit(twice)
+    np.testing.assert_allclose(one.score_samples(table), two.score_samples(table), atol=1e-9)
+
+
+def test_the_summary_shows_experts(fitted):
+    text = fitted.summary()
+    assert "JointEstimator: joint density of 4 columns" in text
+    for name, weight in fitted.expert_weights_.items():
+        line = next(line for line in text.splitlines() if line.startswith(name))
+        assert (f"{weight:.2f}" if weight else "dropped") in line
+
+
+def test_files(fitted, tmp_path):
+    fitted.density_.save(tmp_path / "m.jw")
+    table = columns(seed=2)
+    np.testing.assert_array_equal(load(tmp_path / "m.jw").logpdf(table), fitted.density_.logpdf(table))
+
+
+def test_one_row_and_few_rows():
+    for n in (1, 2, 5):
+        table = {name: column[1 : n + 1] for name, column in columns().items()}
+        model = JointEstimator(random_state=0).fit(table)
+        assert np.isfinite(model.score(table))
+
+
+def test_an_expert_that_is_dropped_is_not_fitted(monkeypatch):
+    monkeypatch.setattr(stack, "LEAST_WEIGHT", 0.9)
+    model = small().fit(columns())
+    assert sorted(model.expert_weights_.values()) == [0.0, 1.0]
+    assert len(model.fit_.fits) == 1
+
+
+def test_a_killed_fit_goes_on(tmp_path, fitted):
+    path, table = tmp_path / "fit.checkpoint", columns()
+    calls = iter(range(100))
+
+    def killed(_: str) -> None:
+        if next(calls) == 5:
+            raise RuntimeError("killed")
+
+    model = small(checkpoint=path)
+    model._tell = killed
+    with pytest.raises(RuntimeError, match="killed"):
+        model.fit(table)
+    assert path.exists()
+    again = small(checkpoint=path).fit(table)
+    np.testing.assert_array_equal(again.score_samples(table), fitted.score_samples(table))
+    assert not path.exists()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_interrupt_keeps_the_experts_fitted_by_then(monkeypatch):
+    learn = stack._Work.fit
+
+    def interrupted(self, name, rows, what, callback=None):
+        found = learn(self, name, rows, what, callback)
+        if what == "all rows" and callback is not None:
+            from dataclasses import replace
+
+            from jointwise.solvers import Status
+
+            return replace(found, final=tuple(replace(run, status=Status.INTERRUPTED) for run in found.final))
+        return found
+
+    monkeypatch.setattr(stack._Work, "fit", interrupted)
+    model = small(on_interrupt="keep", verbose=True).fit(columns())
+    assert model.fit_.was_interrupted
+    assert len(model.fit_.fits) == 1
+    assert np.isfinite(model.score(columns()))
+
+
+def test_classifier_and_imputer_hold_it():
+    table = columns()
+    X = {name: table[name] for name in ("a", "b", "c")}
+    classifier = JointClassifier(small()).fit(X, table["kind"])
+    assert isinstance(JointClassifier()._unfitted(), JointEstimator)
+    assert classifier.score(X, table["kind"]) > 0.6
+    filled = JointImputer(small()).fit(table).transform(table)
+    assert not np.isnan(filled["b"]).any()
+    gaps = np.isnan(table["b"])
+    assert np.corrcoef(filled["b"][gaps], table["a"][gaps])[0, 1] > 0.9
