@@ -15,9 +15,8 @@ from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.families import StudentT
+from jointwise.fitting.counted import Counted
 from jointwise.joint.product import ProductMixture
-from jointwise.marginals.pairwise import PairwiseMarginals
-from jointwise.rows.base import Rows
 from jointwise.tables.variables import Kind, Variable
 
 # Rows of each value that was not met, if not too many values were not met.
@@ -26,9 +25,7 @@ UNMET_ROWS = 0.5
 TRACE = 1e-6
 
 
-def made_possible(
-    mixture: ProductMixture, counted: Rows | PairwiseMarginals, given: Collection[str] = ()
-) -> ProductMixture:
+def made_possible(mixture: ProductMixture, counted: Counted, given: Collection[str] = ()) -> ProductMixture:
     r"""Return the mixture with a positive density for every row that the kinds and supports of the columns allow.
 
     Where all atoms of column n are single values, those that no row has get shares :math:`s_l` of every component, and
@@ -41,7 +38,7 @@ def made_possible(
     Parameters
     ----------
     mixture : ProductMixture
-    counted : Rows or PairwiseMarginals
+    counted : Rows, PairwiseMarginals or other counts of columns
         What the mixture was fitted to.
     given : collection of str
         Variables whose atoms were given by the user; they get no wide atom.

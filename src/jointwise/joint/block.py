@@ -419,7 +419,9 @@ class BlockMixture(Expert):
         if n_components * sum(d.n_atoms for each in distinct for d in each) > MOST_MERGED:
             return None
         block = stacked_blocks([expert.block for expert in experts])
-        dictionaries, coefficients = stacked(models, [expert.coefficients for expert in experts])
+        dictionaries, coefficients = (
+            stacked(models, [expert.coefficients for expert in experts]) if models[0] else ([], [])
+        )
         mixing = np.concatenate([w * expert.weights for w, expert in zip(weights, experts, strict=True)])
         return cls(mixing, block, experts[0].columns, tuple(coefficients), tuple(dictionaries))
 

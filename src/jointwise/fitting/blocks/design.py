@@ -15,6 +15,7 @@ from jointwise.engines.blocks import BlockLayout
 from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
 from jointwise.fitting.blocks.warps import Counted, bounded, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
+from jointwise.fitting.possible import made_possible
 from jointwise.fitting.problem import smoothing_rows
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.block_gaussian import GaussianBlock
@@ -186,10 +187,22 @@ class Design:
         ]
         return np.array(steps, dtype=np.float64)
 
-    def expert(self, factors: BlockFactors) -> Expert:
-        """Return the mixture that factors are the parameters of."""
-        if not self.columns:
-            return ProductMixture(factors.weights, factors.coefficients, self.dictionaries)
+    def expert(self, factors: BlockFactors, rows: Rows) -> Expert:
+        """Return the mixture that factors are the parameters of, which leaves no row impossible; see `made_possible`.
+
+        Parameters
+        ----------
+        factors : BlockFactors
+        rows : Rows
+            What they were fitted to, with `axes`.
+        """
+        coefficients, dictionaries = factors.coefficients, self.dictionaries
+        if dictionaries:
+            counts = Counts(rows.schema, self.axes, rows.column_counts).take(self.others)
+            others = made_possible(ProductMixture(factors.weights, coefficients, dictionaries), counts)
+            if not self.columns:
+                return others
+            coefficients, dictionaries = others.coefficients, others.dictionaries
         block = GaussianBlock(
             self.warps,
             factors.means,
@@ -198,7 +211,7 @@ class Design:
             tuple(self._spike_weights(factors, c) for c in range(len(self.columns))),
             self.whole,
         )
-        return BlockMixture(factors.weights, block, self.columns, factors.coefficients, self.dictionaries)
+        return BlockMixture(factors.weights, block, self.columns, coefficients, dictionaries)
 
     def _spikes(self, n: int) -> FloatArray:
         axis = self.axes[n]

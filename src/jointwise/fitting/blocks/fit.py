@@ -79,7 +79,7 @@ def fit_blocks(
         checkpoint.flush()
     else:
         checkpoint.remove()
-    density = JointDensity(rows.schema, design.expert(averaged(fitted))).marginal(names)
+    density = JointDensity(rows.schema, design.expert(averaged(fitted), rows)).marginal(names)
     final = tuple(stages.values())
     return BlockFit(density, options, choice, rows.axes, rows.n_rows, stages, final, design)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from jointwise.dictionary import Dictionary, innermost
 from jointwise.families import Gaussian, Laplace
 from jointwise.fitting.choice.candidates import FAMILIES, as_given, candidate_dictionaries, sharpened
 from jointwise.fitting.choice.folds import split_counts
+from jointwise.fitting.counted import Counted
 from jointwise.fitting.problem import smoothing_rows
 from jointwise.fitting.result import Models
 from jointwise.solvers import mean_log_likelihood, simplex_weights
@@ -34,21 +34,6 @@ SELECTION_TOL, SELECTION_STEPS = 1e-3, 20
 TRACE = 1e-6
 # Candidates are as good as the best if their held-out likelihood is within this many standard errors of it.
 GOOD_ERRORS = 2.0
-
-
-class Counted(Protocol):
-    """What knows the counts of its columns' bins: rows, the counts of their pairs, or counts alone."""
-
-    @property
-    def schema(self) -> Schema:
-        """The columns."""
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        """Their bins."""
-
-    def marginal(self, n: int) -> FloatArray:
-        """Return the counts of the bins of column ``n``."""
 
 
 def choose_dictionaries(
