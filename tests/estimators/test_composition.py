@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from tests.estimators.cases import QUICK
 
-from jointwise import JUPAD, JointClassifier, JointImputer, PairwiseMarginals, Profile
+from jointwise import JUPAD, JointClassifier, JointEstimator, JointImputer, PairwiseMarginals, Profile
 from jointwise.exceptions import InputError, LeftOutWarning
 
 rng = np.random.default_rng(0)
@@ -54,9 +54,9 @@ def test_the_held_estimator_stays_as_it_is(composed):
 
 
 @pytest.mark.parametrize("composed", [JointClassifier, JointImputer])
-def test_by_default_it_is_a_jupad(composed):
+def test_by_default_it_is_a_joint_estimator(composed):
     model = composed(random_state=3).fit(X[:40], Y[:40])
-    assert isinstance(model.estimator_, JUPAD)
+    assert isinstance(model.estimator_, JointEstimator)
     assert model.estimator_.random_state == 3
 
 

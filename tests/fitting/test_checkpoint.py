@@ -332,7 +332,7 @@ def swapped(columns):
     ("other", "message"),
     [
         (lambda t: {**t, "z": t["x"]}, "other columns"),
-        (lambda t: {"w": t["x"], "y": t["y"], "c": t["c"]}, "other columns"),
+        (lambda t: {"x": t["x"], "y": t["y"], "w": t["c"]}, "other columns"),
         (lambda t: {k: np.append(v, v[5]) for k, v in t.items()}, "its rows hold other values"),
         (swapped, "its rows hold other values"),
     ],

@@ -120,7 +120,7 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
         *,
         n_components: int | Literal["auto"] = "auto",
         nu: float | Literal["auto"] = "auto",
-        beta: float = 0.2,
+        beta: float = 0.03,
         n_models: int | Literal["auto"] = "auto",
         kinds: Mapping[str, str] | None = None,
         steps: Mapping[str, float] | None = None,

@@ -38,7 +38,8 @@ def evident_support(sketch: ValueSketch, spikes: Sequence[float], *, natural: bo
     ----------
     sketch : ValueSketch
     spikes : sequence of float
-        Values that repeat far more often than a density allows; a spike at an end of the range is a bound.
+        Values that repeat far more often than a density allows; a spike at an end of the range is a bound, unless all
+        values are spikes.
     natural : bool
         Whether zero, one and a hundred may be bounds; not for dates.
 
@@ -52,8 +53,9 @@ def evident_support(sketch: ValueSketch, spikes: Sequence[float], *, natural: bo
     """
     if sketch.n < LEAST_ROWS or sketch.min == sketch.max:
         return -inf, inf
-    low = sketch.min if sketch.min in spikes else -inf
-    high = sketch.max if sketch.max in spikes else inf
+    stand_out = len(spikes) < len(sketch.keys)  # where all values are spikes, none is a pile at an end
+    low = sketch.min if stand_out and sketch.min in spikes else -inf
+    high = sketch.max if stand_out and sketch.max in spikes else inf
     if natural and low == -inf:
         low = max((b for b in LOWER if _Side.below(sketch, b).is_evident()), default=-inf)
     if natural and high == inf:

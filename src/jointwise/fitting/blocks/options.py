@@ -29,7 +29,7 @@ class BlockOptions:
     warp: Literal["none", "power", "scores"] = "scores"
     n_components: int | Literal["auto"] = "auto"
     nu: float | Literal["auto"] = "auto"
-    beta: float = 0.2
+    beta: float = 0.03
     n_models: int | Literal["auto"] = "auto"
     max_iter: int = 500
     tol: float = 1e-4
