@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise._checks import cause, reading, shown
-from jointwise._typing import BoolArray, FloatArray
+from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.joint.window import log_window
 from jointwise.warps import Warp
@@ -151,6 +151,11 @@ class GaussianBlock:
     def log_inside(self) -> tuple[FloatArray, FloatArray]:
         """Log-probability of each component's window before it is given, and its relative error; shapes (F,)."""
         return log_window(self.means, self.latent_covariances, self.low, self.high)
+
+    @cached_property
+    def nodes(self) -> dict[int, tuple[IntArray, FloatArray, FloatArray]]:
+        """Points and weights of components in their windows, once asked for; see `jointwise.joint.block_nodes`."""
+        return {}
 
     # ---- new blocks --------------------------------------------------------------------------------------
 

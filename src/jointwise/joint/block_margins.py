@@ -7,6 +7,8 @@ through a warp with a few hundred knots, exact at the knots.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.interpolate import CubicSpline
 
@@ -15,13 +17,18 @@ from jointwise.dictionary import Dictionary
 from jointwise.families import Family, Gaussian, Lattice, PointMass, Warped
 from jointwise.joint.block_density import log_inside
 from jointwise.joint.block_gaussian import GaussianBlock
+from jointwise.joint.block_nodes import NodeLaw, node_law
 from jointwise.joint.window import sample_window
 from jointwise.warps import Warp
+
+Curve = Callable[[FloatArray], FloatArray]
 
 # A window that is further out, in standard deviations, sees the Gaussian as one with the same slope at its end.
 FARTHEST = 30.0
 # Points at which a tilt is evaluated: with at most two windows, where it is a closed form, and with more.
 N_POINTS, N_POINTS_LATTICE = 1025, 33
+# Points that tell where a mixture at nodes has mass, and at which its bends are measured.
+N_COARSE, N_FINE = 129, 257
 # Knots of a tabulated law, and draws that say where it lies.
 N_KNOTS, N_DRAWS = 257, 512
 # A law is tabulated as far as this many standard deviations, and at least until its density has fallen by exp(-FALL).
@@ -62,7 +69,7 @@ def _families(block: GaussianBlock, c: int) -> tuple[list[Family], list[int]]:
     for r_all, low, high in _own_windows(block, c):
         tilted = elsewhere & ((block.low[r_all] > -np.inf) | (block.high[r_all] < np.inf)).any(axis=0)
         if tilted.any():
-            families += [_tilted(latent.take([r]), c) for r in r_all]
+            families += [_tilted(latent, r, c) for r in r_all]
         else:
             scale = np.sqrt(latent.covariances[r_all, c, c])
             families.append(_windowed(block.means[r_all, c], scale, low, high))
@@ -91,10 +98,33 @@ def _windowed(mean: FloatArray, scale: FloatArray, low: float, high: float) -> F
 
 def extent(block: GaussianBlock, c: int) -> tuple[float, float, float]:
     """Return the ends between which coordinate ``c`` of a block with one component has its mass, and its spread."""
-    centre, scale = _place(block, c)
-    z, log_density = _log_density(block, c, float(block.low[0, c]), float(block.high[0, c]), centre, scale)
-    first, last = np.flatnonzero(log_density > log_density.max() - FALL)[[0, -1]]
+    z, log_density, _, scale = _curve(block, 0, c)
+    heights = log_density(z)
+    first, last = np.flatnonzero(heights > heights.max() - FALL)[[0, -1]]
     return float(z[max(first - 1, 0)]), float(z[min(last + 1, len(z) - 1)]), scale
+
+
+def _curve(block: GaussianBlock, r: int, c: int) -> tuple[FloatArray, Curve, float, float]:
+    """Return points of coordinate ``c`` of one component wherever it has mass, its log-density, centre and spread."""
+    if ((block.low[r] > -np.inf) | (block.high[r] < np.inf)).sum() > 2:
+        law = node_law(block, r, c)
+        if law is not None:
+            return _ends(law), law.log_density, *law.moments()
+    one = block.take([r])
+    centre, scale = _place(one, c)
+    z, log_density = _log_density(one, c, float(block.low[r, c]), float(block.high[r, c]), centre, scale)
+    curve = CubicSpline(z, log_density) if (np.diff(z) > 0).all() else lambda z: np.zeros(len(z))
+    return z, curve, centre, scale
+
+
+def _ends(law: NodeLaw) -> FloatArray:
+    """Return points wherever a law has mass."""
+    reach = REACH * law.scale
+    low, high = max((law.mean - reach).min(), law.low), min((law.mean + reach).max(), law.high)
+    z = np.linspace(low, high, N_COARSE)
+    heights = law.log_density(z)
+    first, last = np.flatnonzero(heights > heights.max() - FALL)[[0, -1]]
+    return np.linspace(z[max(first - 1, 0)], z[min(last + 1, len(z) - 1)], N_FINE)
 
 
 def _place(block: GaussianBlock, c: int) -> tuple[float, float]:
@@ -105,18 +135,17 @@ def _place(block: GaussianBlock, c: int) -> tuple[float, float]:
     return float(draws.mean()), max(float(draws.std()), 1e-12 * float(np.sqrt(block.covariances[0, c, c])))
 
 
-def _tilted(block: GaussianBlock, c: int) -> Family:
-    """Return the law of coordinate ``c`` of a block with one component and windows elsewhere, tabulated."""
-    low, high = float(block.low[0, c]), float(block.high[0, c])
-    centre, scale = _place(block, c)
-    z, log_density = _log_density(block, c, low, high, centre, scale)
+def _tilted(block: GaussianBlock, r: int, c: int) -> Family:
+    """Return the law of coordinate ``c`` of one component with windows elsewhere, tabulated."""
+    low, high = float(block.low[r, c]), float(block.high[r, c])
+    z, curve, centre, scale = _curve(block, r, c)
     if not (np.diff(z) > 0).all():  # a window so thin that neighbouring numbers are its ends
         return _windowed(np.array([centre]), np.array([scale]), low, high)
+    log_density = curve(z)
     knots = _knots(z, log_density, scale)
     # the density on three points between neighbouring knots integrates to 1e-10 or so by Simpson's rule
-    spline = CubicSpline(z, log_density)
     fine = np.interp(np.arange(4 * (len(knots) - 1) + 1) / 4, np.arange(len(knots)), knots)
-    density = np.exp(spline(fine) - log_density.max())
+    density = np.exp(curve(fine) - log_density.max())
     masses = (
         np.diff(knots)
         / 12
