@@ -262,6 +262,8 @@ def leading_windows(
     best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
 
     def find(at: IntArray) -> None:
+        if not at.size:
+            return
         log_p[at], error[at] = log_window(mean[at], covariance[at], low[at], high[at])
         finite = at[np.isfinite(log_weight[at])]
         np.maximum.at(best, group[finite], log_weight[finite] + log_p[finite])

@@ -148,6 +148,11 @@ class GaussianBlock:
         return out
 
     @cached_property
+    def latent(self) -> GaussianBlock:
+        """The block with all columns continuous, as they are before rounding."""
+        return self.changed(covariances=self.latent_covariances, whole=(False,) * self.n_columns)
+
+    @cached_property
     def log_inside(self) -> tuple[FloatArray, FloatArray]:
         """Log-probability of each component's window before it is given, and its relative error; shapes (F,)."""
         return log_window(self.means, self.latent_covariances, self.low, self.high)
@@ -155,6 +160,11 @@ class GaussianBlock:
     @cached_property
     def nodes(self) -> dict[int, tuple[IntArray, FloatArray, FloatArray]]:
         """Points and weights of components in their windows, once asked for; see `jointwise.joint.block_nodes`."""
+        return {}
+
+    @cached_property
+    def places(self) -> dict[int, tuple[FloatArray, FloatArray]]:
+        """Centres and spreads of components in their windows, once asked for; see `jointwise.joint.block_margins`."""
         return {}
 
     # ---- new blocks --------------------------------------------------------------------------------------
