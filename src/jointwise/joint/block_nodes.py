@@ -57,8 +57,8 @@ class NodeLaw:
 
     def moments(self) -> tuple[float, float]:
         """Mean and standard deviation."""
-        ends = ((end - self.mean) / self.scale for end in (self.low, self.high))
-        log_p, mean, variance = interval_moments(*ends, (self.high - self.low) / self.scale)
+        a, b = (self.low - self.mean) / self.scale, (self.high - self.mean) / self.scale
+        log_p, mean, variance = interval_moments(a, b, (self.high - self.low) / self.scale)
         share = np.exp(self.log_weight + log_p - logsumexp(self.log_weight + log_p))
         mean = self.mean + self.scale * mean
         centre = share @ mean

@@ -395,7 +395,6 @@ def _given(expert: Expert, points: Mapping[int, Region], others: Mapping[int, Re
     moved = {rest.index(n): region for n, region in others.items()}
     try:
         expert = expert.condition(points) if points else expert
-        log_probability = expert.log_probability(moved) if moved else 0.0
-        return log_probability, expert.condition(moved) if moved else expert
+        return expert.given(moved) if moved else (0.0, expert)
     except ImpossibleEventError:
         return -np.inf, None

@@ -50,7 +50,11 @@ MOST_DRAWS = 10**6
 
 
 def log_window(
-    mean: FloatArray, covariance: FloatArray, low: FloatArray, high: FloatArray
+    mean: FloatArray,
+    covariance: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    log_share: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Return :math:`\log P(l < X \le h)` for Gaussian vectors :math:`X \sim N(\mu, \Sigma)`, and its relative error.
 
@@ -68,6 +72,9 @@ def log_window(
         is raised to that.
     low, high : array of shape (B, d)
         Infinite ends are allowed. A coordinate with two infinite ends drops out.
+    log_share : array of shape (B,), optional
+        Case i is a term of a sum and the tolerance is that of the sum: it counts with its probability times
+        exp(log_share[i]), as a share of the sum.
 
     Returns
     -------
@@ -104,8 +111,20 @@ def log_window(
         elif columns.size == 2:
             log_p[at] = log_rectangle(a, b, w, correlation[:, 0, 1])
         elif columns.size > 2:
-            log_p[at], error[at] = _lattice(chain(a, b, w, correlation))
+            first, which = _distinct(a, b, w, correlation.reshape(at.size, -1))
+            share = np.full(first.size, np.inf if log_share is None else -np.inf)
+            if log_share is not None:
+                np.maximum.at(share, which, log_share[at])
+            windows = chain(a[first], b[first], w[first], correlation[first])
+            log_p[at], error[at] = (found[which] for found in _lattice(windows, share))
     return log_p, error
+
+
+def _distinct(*arrays: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return where each distinct row of some arrays, to 12 decimals, comes first, and which of them each row is."""
+    rows = np.ascontiguousarray(np.hstack(arrays).round(12)) + 0.0  # one zero
+    _, first, which = np.unique(rows.view(f"V{rows.itemsize * rows.shape[1]}"), return_index=True, return_inverse=True)
+    return first, which.ravel()
 
 
 def sample_window(
@@ -203,11 +222,12 @@ def window_nodes(
     d = mean.shape[1]
     generator = np.array([pow(GENERATOR, k, MOST_POINTS) for k in range(d)])
     t = np.mod(np.outer(np.arange(N_NODES), generator) / N_NODES + np.random.default_rng(SEED).random(d), 1.0)
-    log_weight, *drawn = windows.weigh(np.array([0]), t * t * (3 - 2 * t), last=True)
+    log_weight, y, distance, end = windows.weigh(np.array([0]), t * t * (3 - 2 * t), last=True)
     with np.errstate(divide="ignore"):  # a level of zero has no weight
         log_weight = log_weight[0] + np.log(t * (1 - t)).sum(axis=1)
     log_weight -= log_weight.max()
-    return _vectors(windows, mean[0], scale[0], low[0], high[0], *drawn), log_weight - np.log(np.exp(log_weight).sum())
+    x = _vectors(windows, mean[0], scale[0], low[0], high[0], (y[:, 0].T, distance[:, 0].T, end[:, 0].T))
+    return x, log_weight - np.log(np.exp(log_weight).sum())
 
 
 def _checked(
@@ -263,7 +283,7 @@ def _standardised(
     return a, b, w, scale, correlation
 
 
-def _lattice(windows: Chain) -> tuple[FloatArray, FloatArray]:
+def _lattice(windows: Chain, log_share: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log-probabilities and relative errors: mean weights over a lattice that is doubled until they settle."""
     n, d = windows.low.shape
     shifts = np.random.default_rng(SEED).random((N_SHIFTS, 1, d - 1))
@@ -290,7 +310,8 @@ def _lattice(windows: Chain) -> tuple[FloatArray, FloatArray]:
         spread = N_DEVIATIONS * means.std(axis=1, ddof=1) / np.sqrt(N_SHIFTS) / means.mean(axis=1)
         change = -np.expm1(-np.abs(log_p[at] - before))  # at most one
         error[at] = np.maximum(spread, change)
-        at = at[(error[at] > TOLERANCE) | (n_points < least[at])]
+        share = np.exp(np.minimum(log_share[at] + log_p[at], 0.0))
+        at = at[(error[at] * share > TOLERANCE) | ((n_points < least[at]) & (share > TOLERANCE))]
         n_points *= 2
     return log_p, error
 
@@ -314,9 +335,10 @@ def _accepted(
             )
         # as many as the share accepted so far asks for
         size = int(np.clip(1.2 * (n - n_found) * (n_drawn + 1) / (n_found + 1), 64, BLOCK))
-        log_weight, *drawn = windows.weigh(np.array([0]), 1 - rng.random((size, d)), last=True)
+        log_weight, y, distance, end = windows.weigh(np.array([0]), 1 - rng.random((size, d)), last=True)
         kept = np.log(1 - rng.random(size)) <= log_weight[0] - windows.bound[0]
-        parts.append(_vectors(windows, mean, scale, low, high, *(each[:, :, kept] for each in drawn)))
+        drawn = y[:, 0, kept].T, distance[:, 0, kept].T, end[:, 0, kept].T
+        parts.append(_vectors(windows, mean, scale, low, high, drawn))
         n_found, n_drawn = n_found + len(parts[-1]), n_drawn + size
     return np.concatenate([np.empty((0, d)), *parts])[:n]
 
@@ -327,17 +349,15 @@ def _vectors(
     scale: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    y: FloatArray,
-    distance: FloatArray,
-    end: IntArray,
+    drawn: tuple[FloatArray, FloatArray, IntArray],
 ) -> FloatArray:
-    """Return the vectors of draws (d, 1, n) along one chain, in the order of their coordinates; shape (n, d)."""
-    order, y = windows.order[0], y[:, 0].T
+    """Return the vectors of draws y with distances from ends, (n, d) each, along one chain; shape (n, d)."""
+    order, (y, distance, end) = windows.order[0], drawn
     # in the order of the chain: x = mean + scale * conditional deviation * (slope @ y + y)
     unit = scale[order] * windows.scale[0]
     x = mean[order] + unit * (y + y @ windows.slope[0].T)
-    out = np.empty_like(x)
-    out[:, order] = _placed(x, unit * distance[:, 0].T, end[:, 0].T, low[order], high[order])
+    out = np.empty(x.shape)
+    out[:, order] = _placed(x, unit * distance, end, low[order], high[order])
     return out
 
 
