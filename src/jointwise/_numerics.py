@@ -96,6 +96,55 @@ def smallest_true(predicate: Callable[[FloatArray], BoolArray], low: FloatArray,
     return floats_in_order(above)
 
 
+def narrowed(
+    f: Callable[[IntArray, FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return brackets of a few floats around where increasing functions become positive or zero (Chandrupatla, 1997).
+
+    A smooth function takes about ten steps. With a jump, or near zero, brackets are left wider after 40 steps. Where
+    f(low) >= 0 both ends are ``low``, and where f(high) < 0 both are ``high``.
+
+    Parameters
+    ----------
+    f : callable
+        Maps positions (k,) of elements and points (k,) to values (k,).
+    low, high : array of shape (n,)
+        Finite.
+
+    Examples
+    --------
+    >>> low, high = narrowed(lambda at, x: x**2 - np.array([2.0, 9.0])[at], np.zeros(2), np.array([2.0, 8.0]))
+    >>> high.round(6), bool((high - low < 1e-14).all())
+    (array([1.414214, 3.      ]), True)
+    """
+    low, high = low.copy(), high.copy()
+    every = np.arange(len(low))
+    at_low, at_high = f(every, low), f(every, high)
+    high[at_low >= 0], low[at_high < 0] = low[at_low >= 0], high[at_high < 0]
+    # one end is the latest point, the other is on the other side of the root, and the third came before
+    at = np.flatnonzero(high > low)
+    x1, x2, f1, f2, t = low[at], high[at], at_low[at], at_high[at], np.full(len(at), 0.5)
+    for _ in range(40):
+        if not at.size:
+            break
+        x = x1 + t * (x2 - x1)
+        value = f(at, x)
+        same = (value >= 0) == (f1 >= 0)
+        x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
+        x2, f2 = np.where(same, x2, x1), np.where(same, f2, f1)
+        x1, f1 = x, value
+        low[at], high[at] = np.where(f1 >= 0, x2, x1), np.where(f1 >= 0, x1, x2)
+        with np.errstate(all="ignore"):  # where the step by inverse interpolation is not used
+            xi, phi, alpha = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2), (x3 - x1) / (x2 - x1)
+            step = f1 / (f1 - f2) * f3 / (f3 - f2) - alpha * f1 / (f3 - f1) * f2 / (f2 - f3)
+            good = ((1 - phi) ** 2 < 1 - xi) & (phi**2 < xi) & np.isfinite(step)
+            least = 2 * np.spacing(np.abs(x1)) / np.abs(x2 - x1)
+        t = np.where(good, np.clip(step, least, 1 - least), 0.5)
+        left = ordered_integers(high[at]) - ordered_integers(low[at]) > 8
+        at, x1, x2, f1, f2, t = at[left], x1[left], x2[left], f1[left], f2[left], t[left]
+    return low, high
+
+
 def ordered_integers(x: FloatArray) -> IntArray:
     """Return integers in the order of the floats: neighbours stay neighbours, and both zeros become 0."""
     bits = (np.asarray(x, dtype=np.float64) + 0.0).view(np.int64)

@@ -176,12 +176,13 @@ class BlockMixture(Expert):
         return in_blocks(self._cdf, X)
 
     def _cdf(self, X: FloatArray) -> FloatArray:
-        total = _log(self.weights) + log_cdf(self.block, X[:, self.columns])
+        total = np.tile(_log(self.weights), (len(X), 1))
         for n, b, d in zip(self.others, self.coefficients, self.dictionaries, strict=True):
             values, where = np.unique(X[:, n], return_inverse=True)
             below = d.cdf(values) @ b
             below[np.isnan(values)] = 1.0
             total += _log(below)[where]
+        total += log_cdf(self.block, X[:, self.columns], total)
         return np.asarray(np.minimum(np.exp(logsumexp(total, axis=1)), 1.0))
 
     def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
@@ -266,7 +267,7 @@ class BlockMixture(Expert):
         for n, region in event.items():
             if n not in self.columns:
                 log_rest = log_rest + _log(region_masses(*self.factor(n), region))
-        logs = branches.log_likelihood(log_rest, NO_SAY)
+        logs = branches.log_likelihood(log_rest, NO_SAY, each=False)
         total = float(logsumexp(logs))
         errors = branches.block.log_inside[1] + self.block.log_inside[1][branches.parent]
         error = float(np.exp(logs - total) @ errors) if np.isfinite(total) else 0.0
@@ -308,22 +309,30 @@ class BlockMixture(Expert):
 
     def condition(self, event: Mapping[int, Region]) -> Expert:
         """Expert given ``event``; a point takes its variable out, an interval or a set truncates it."""
+        return self._given(event)[1]
+
+    def given(self, event: Mapping[int, Region]) -> tuple[float, Expert]:
+        """Log-probability of an event without points, and the expert given it, which share their windows."""
+        return self._given(event)
+
+    def _given(self, event: Mapping[int, Region]) -> tuple[float, Expert]:
+        """Return the log-density of what is given, and the expert given it."""
         left = [n for n in range(self.n_variables) if not isinstance(event.get(n), Point)]
         columns = tuple(self.columns.index(n) for n in left if n in self.columns)
         branches = Branches.of(self.block, self._own(event), values=True)
         log_rest, coefficients, dictionaries = self._given_rest(event)
         branches = branches.likely(log_rest).reduced(columns)
-        logs = branches.log_likelihood(log_rest, -LEAST_LOG_WEIGHT)
+        logs = branches.log_likelihood(log_rest, -LEAST_LOG_WEIGHT, each=True)
         alive = np.flatnonzero(logs > max(logs.max(initial=-np.inf), -LARGEST) + LEAST_LOG_WEIGHT)
         if not alive.size:
             raise ImpossibleEventError("The event has probability zero, so there is nothing to condition on.")
-        weights, parent = np.asarray(softmax(logs[alive])), branches.parent[alive]
+        total, weights, parent = float(logsumexp(logs)), np.asarray(softmax(logs[alive])), branches.parent[alive]
         kept = [k for k, n in enumerate(self.others) if not isinstance(event.get(n), Point)]
         others = tuple(coefficients[k][:, parent] for k in kept), tuple(dictionaries[k] for k in kept)
         if not columns:
-            return ProductMixture(weights, *others)
+            return total, ProductMixture(weights, *others)
         places = tuple(left.index(self.columns[c]) for c in columns)
-        return BlockMixture(weights, branches.block.take(alive), places, *others)
+        return total, BlockMixture(weights, branches.block.take(alive), places, *others)
 
     def _given_rest(self, event: Mapping[int, Region]) -> tuple[FloatArray, list[FloatArray], list[Dictionary]]:
         """Return log-weights with the likelihood of what is given outside the block, and what is left of it."""

@@ -107,15 +107,35 @@ class BlockConditionals(Conditionals):
 
     def cdf(self, x: FloatArray) -> FloatArray:
         """P(X <= x[i]) in each row i; shape (n,)."""
+        return self.cdf_in(np.arange(len(x)), x)
+
+    def cdf_in(self, rows: IntArray, x: FloatArray) -> FloatArray:
+        """P(X <= x[k]) in row rows[k]; shape (len(rows),)."""
+        size = max(NUMBERS // self._weights.shape[1], 1)
+        parts = [self._cdf(rows[s : s + size], x[s : s + size]) for s in range(0, max(len(x), 1), size)]
+        return np.concatenate(parts)
+
+    def _cdf(self, rows: IntArray, x: FloatArray) -> FloatArray:
         block, c = self._block, self._c
         tops = block.warps[c](np.floor(x) + 0.5 if block.whole[c] else x)
-        below = _below(block, c, x)
         if block.has_window[c]:
-            mass = np.exp(self._by_rows(self._log_mass, tops) - self._log_window)
+            mass = np.exp(self._log_mass(rows, tops) - self._log_window[rows])
         else:
-            mass = ndtr((tops[:, None] - self._mean) / self._scale)
-        inside = below[:, self._owner] + block.no_spike[c][self._owner] * mass
-        return np.asarray(np.minimum(np.einsum("nt,nt->n", self._weights, inside), 1.0))
+            mass = ndtr((tops[:, None] - self._mean[rows]) / self._scale[rows])
+        inside = block.no_spike[c][self._owner] * mass
+        if len(block.spikes[c]):
+            inside += _below(block, c, x)[:, self._owner]
+        return np.asarray(np.minimum(np.einsum("nt,nt->n", self._weights[rows], inside), 1.0))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the column holds integers."""
+        return self._block.whole[self._c]
+
+    @property
+    def jumps(self) -> FloatArray:
+        """The spikes."""
+        return self._block.spikes[self._c]
 
     def mean(self) -> FloatArray:
         """Mean in each row; shape (n,)."""
@@ -148,7 +168,7 @@ class BlockConditionals(Conditionals):
         parts = [function(slice(s, s + size), x[s : s + size]) for s in range(0, max(len(x), 1), size)]
         return np.concatenate(parts)
 
-    def _log_mass(self, at: slice, top: FloatArray) -> FloatArray:
+    def _log_mass(self, at: IntArray | slice, top: FloatArray) -> FloatArray:
         """Log-probability of the window below ``top`` (rows,) under the Gaussian of each term."""
         high = np.minimum(self._high, top[:, None])
         a, b = (self._low - self._mean[at]) / self._scale[at], (high - self._mean[at]) / self._scale[at]
@@ -205,12 +225,27 @@ class WindowedConditionals(Conditionals):
 
     def cdf(self, x: FloatArray) -> FloatArray:
         """P(X <= x[i]) in each row i; shape (n,)."""
+        return self.cdf_in(np.arange(len(x)), x)
+
+    def cdf_in(self, rows: IntArray, x: FloatArray) -> FloatArray:
+        """P(X <= x[k]) in row rows[k]; shape (len(rows),)."""
         block, c = self._block, self._c
         top = np.full((len(x), block.n_coordinates), np.inf)
         top[:, c] = block.warps[c](np.floor(x) + 0.5 if block.whole[c] else x)
-        inside = np.exp(self._log_rest + log_density(block, self._X, top) - self._total[:, None])
-        at_spikes = _below(block, c, x) * np.exp(self._logs - self._total[:, None])
+        total = self._total[rows, None]
+        inside = np.exp(self._log_rest[rows] + log_density(block, self._X[rows], top) - total)
+        at_spikes = _below(block, c, x) * np.exp(self._logs[rows] - total)
         return np.asarray(np.minimum((at_spikes + block.no_spike[c] * inside).sum(axis=1), 1.0))
+
+    @property
+    def whole(self) -> bool:
+        """Whether the column holds integers."""
+        return self._block.whole[self._c]
+
+    @property
+    def jumps(self) -> FloatArray:
+        """The spikes."""
+        return self._block.spikes[self._c]
 
     def mean(self) -> FloatArray:
         """Mean in each row; shape (n,)."""

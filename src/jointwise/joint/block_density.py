@@ -183,6 +183,8 @@ def log_inside(
     low: FloatArray,
     high: FloatArray,
     log_weight: FloatArray | None = None,
+    *,
+    each: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-probability that the other coordinates lie in their windows, given some coordinates; its relative error.
 
@@ -199,6 +201,8 @@ def log_inside(
     log_weight : array of shape (n, F), optional
         Log-weights of the entries in each row: -inf for one without a say, whose answer is zero, and inf for one that
         is needed in any case. See :func:`leading_windows`.
+    each : bool
+        Whether every entry is precise; else their sum in each row, by weight.
 
     Returns
     -------
@@ -223,7 +227,7 @@ def log_inside(
         if row.size:
             means = given_means(block, given, z[at], rest, gain)[row, r]
             windows = means, covariances[r], low[at][row, r], high[at][row, r]
-            log_p[at][row, r], error[at][row, r] = leading_windows(*windows, weight[row, r], row)
+            log_p[at][row, r], error[at][row, r] = leading_windows(*windows, weight[row, r], row, each=each)
     return log_p, error
 
 
@@ -235,6 +239,8 @@ def leading_windows(
     log_weight: FloatArray,
     group: IntArray,
     no_say: float = NO_SAY,
+    *,
+    each: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Log-probabilities of windows as terms of sums, and their relative errors; those without a say are -inf.
 
@@ -251,6 +257,8 @@ def leading_windows(
         The sum that each term belongs to: 0, 1, ...
     no_say : float
         How far a term must be below another, in nats, to be left out.
+    each : bool
+        Whether every term is found to the tolerance of :func:`~jointwise.joint.window.log_window`; else their sums are.
     """
     costly = ((low > -np.inf) | (high < np.inf)).sum(axis=1) > 2
     bound = np.zeros(len(mean))
@@ -261,8 +269,10 @@ def leading_windows(
     log_p, error = np.full(len(mean), -np.inf), np.zeros(len(mean))
     best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
 
-    def find(at: IntArray) -> None:
-        log_p[at], error[at] = log_window(mean[at], covariance[at], low[at], high[at])
+    def find(at: IntArray, log_share: FloatArray | None = None) -> None:
+        if not at.size:
+            return
+        log_p[at], error[at] = log_window(mean[at], covariance[at], low[at], high[at], log_share)
         finite = at[np.isfinite(log_weight[at])]
         np.maximum.at(best, group[finite], log_weight[finite] + log_p[finite])
 
@@ -274,5 +284,8 @@ def leading_windows(
     left, promise = left[order], promise[order]
     first = np.concatenate([[True], np.diff(group[left]) > 0])[: len(left)]
     find(left[first])
-    find(left[~first & (promise > best[group[left]] - no_say)])
+    rest = left[~first & (promise > best[group[left]] - no_say)]
+    # a sum is at least its largest term, and as precise as its terms together
+    n_terms = np.bincount(group, minlength=len(best))[group[rest]]
+    find(rest, None if each else log_weight[rest] - best[group[rest]] + np.log(n_terms))
     return log_p, error

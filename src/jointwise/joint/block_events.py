@@ -190,7 +190,7 @@ class Branches:
         """Return the branches whose parents are possible."""
         return self._kept(log_rest[self.parent] > -np.inf, np.zeros(len(self.parent)))
 
-    def log_likelihood(self, log_rest: FloatArray, no_say: float) -> FloatArray:
+    def log_likelihood(self, log_rest: FloatArray, no_say: float, *, each: bool) -> FloatArray:
         """Log-weight of each branch with the likelihood of what is given, -inf for one without a say; shape (G,).
 
         Parameters
@@ -199,6 +199,8 @@ class Branches:
             Log-weight of each component, with the likelihood of what is given elsewhere.
         no_say : float
             A branch may be left out if it is this much below another, in nats.
+        each : bool
+            Whether every branch must be precise; else their sum.
         """
         weight, block = self.log_weight + log_rest[self.parent], self.block
         possible = np.flatnonzero(weight > -np.inf)
@@ -206,7 +208,7 @@ class Branches:
         mean, covariance, low, high = (each[possible] for each in every)
         log_p, error = np.full(len(weight), -np.inf), np.zeros(len(weight))
         one = np.zeros(len(possible), dtype=np.int64)
-        found = leading_windows(mean, covariance, low, high, weight[possible], one, no_say)
+        found = leading_windows(mean, covariance, low, high, weight[possible], one, no_say, each=each)
         log_p[possible], error[possible] = found
         block.__dict__["log_inside"] = log_p, error  # so that it need not be found again
         return np.asarray(weight + np.where(weight > -np.inf, log_p, 0.0))
@@ -226,8 +228,10 @@ def stacked_blocks(blocks: list[GaussianBlock]) -> GaussianBlock:
     )
 
 
-def log_cdf(block: GaussianBlock, X: FloatArray) -> FloatArray:
+def log_cdf(block: GaussianBlock, X: FloatArray, log_weights: FloatArray) -> FloatArray:
     """Log-probability that all columns are at most the values of a row, given each component; shape (n, F).
+
+    With ``log_weights`` (n, F) of the components in each row, those without a say in their sum may be -inf.
 
     Missing cells do not count. A column with spikes is at one of those below its value or at none, so there is a window
     for each combination.
@@ -255,17 +259,20 @@ def log_cdf(block: GaussianBlock, X: FloatArray) -> FloatArray:
         rows = np.flatnonzero(weight.any(axis=1))
         if rows.size:
             with np.errstate(divide="ignore"):  # log 0 = -inf: no such component
-                part = np.log(weight[rows]) + _log_below(block, high[rows])
+                log_weight = np.log(weight[rows])
+            part = log_weight + _log_below(block, high[rows], log_weights[rows] + log_weight)
             out[rows] = np.logaddexp(out[rows], part)
     return out
 
 
-def _log_below(block: GaussianBlock, high: FloatArray) -> FloatArray:
+def _log_below(block: GaussianBlock, high: FloatArray, log_weight: FloatArray) -> FloatArray:
     """Log-probability that the latent vector is at most ``high`` (n, D) given its window; shape (n, F)."""
     nothing, z = np.empty(0, dtype=np.int64), np.empty((1, 0))
     size = max(NUMBERS // block.means.size, 1)
-    parts = [
-        log_inside(block, nothing, z, block.low[None], np.minimum(block.high, high[start : start + size, None]))[0]
-        for start in range(0, len(high), size)
-    ]
+    parts = []
+    for start in range(0, len(high), size):
+        at = slice(start, start + size)
+        tops = np.minimum(block.high, high[at, None])
+        weight = log_weight[at] - block.log_inside[0]
+        parts.append(log_inside(block, nothing, z, block.low[None], tops, weight, each=False)[0])
     return np.asarray(np.concatenate(parts) - block.log_inside[0])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise._checks import cause, reading, shown
-from jointwise._typing import BoolArray, FloatArray
+from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.joint.window import log_window
 from jointwise.warps import Warp
@@ -148,9 +148,24 @@ class GaussianBlock:
         return out
 
     @cached_property
+    def latent(self) -> GaussianBlock:
+        """The block with all columns continuous, as they are before rounding."""
+        return self.changed(covariances=self.latent_covariances, whole=(False,) * self.n_columns)
+
+    @cached_property
     def log_inside(self) -> tuple[FloatArray, FloatArray]:
         """Log-probability of each component's window before it is given, and its relative error; shapes (F,)."""
         return log_window(self.means, self.latent_covariances, self.low, self.high)
+
+    @cached_property
+    def nodes(self) -> dict[int, tuple[IntArray, FloatArray, FloatArray]]:
+        """Points and weights of components in their windows, once asked for; see `jointwise.joint.block_nodes`."""
+        return {}
+
+    @cached_property
+    def places(self) -> dict[int, tuple[FloatArray, FloatArray]]:
+        """Centres and spreads of components in their windows, once asked for; see `jointwise.joint.block_margins`."""
+        return {}
 
     # ---- new blocks --------------------------------------------------------------------------------------
 

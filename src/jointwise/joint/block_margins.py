@@ -7,21 +7,29 @@ through a warp with a few hundred knots, exact at the knots.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.interpolate import CubicSpline
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.families import Family, Gaussian, Lattice, PointMass, Warped
-from jointwise.joint.block_density import log_inside
+from jointwise.joint.block_density import log_inside, regression
 from jointwise.joint.block_gaussian import GaussianBlock
+from jointwise.joint.block_nodes import NodeLaw, node_law
 from jointwise.joint.window import sample_window
 from jointwise.warps import Warp
 
+Curve = Callable[[FloatArray], FloatArray]
+
 # A window that is further out, in standard deviations, sees the Gaussian as one with the same slope at its end.
 FARTHEST = 30.0
-# Points at which a tilt is evaluated: with at most two windows, where it is a closed form, and with more.
-N_POINTS, N_POINTS_LATTICE = 1025, 33
+# Points that tell where a law has mass, and at which the bends of a mixture at nodes are measured.
+N_COARSE, N_FINE = 65, 257
+# Points at which a tilt is found, at most two windows in closed form: a step of this many standard deviations given the
+# windows. With more windows, where their edges are too sharp for nodes, there are few points.
+STEP, LEAST_POINTS, MOST_POINTS, MOST_POINTS_LATTICE = 0.15, 129, 1025, 129
 # Knots of a tabulated law, and draws that say where it lies.
 N_KNOTS, N_DRAWS = 257, 512
 # A law is tabulated as far as this many standard deviations, and at least until its density has fallen by exp(-FALL).
@@ -56,13 +64,13 @@ def _families(block: GaussianBlock, c: int) -> tuple[list[Family], list[int]]:
     """Return the laws of the numbers of column ``c``, and the component of each atom."""
     elsewhere = block.has_window.copy()
     elsewhere[c] = False
-    latent = block.changed(covariances=block.latent_covariances, whole=(False,) * block.n_columns)
+    latent = block.latent
     families: list[Family] = []
     owners: list[int] = []
     for r_all, low, high in _own_windows(block, c):
         tilted = elsewhere & ((block.low[r_all] > -np.inf) | (block.high[r_all] < np.inf)).any(axis=0)
         if tilted.any():
-            families += [_tilted(latent.take([r]), c) for r in r_all]
+            families += [_tilted(latent, r, c) for r in r_all]
         else:
             scale = np.sqrt(latent.covariances[r_all, c, c])
             families.append(_windowed(block.means[r_all, c], scale, low, high))
@@ -91,32 +99,52 @@ def _windowed(mean: FloatArray, scale: FloatArray, low: float, high: float) -> F
 
 def extent(block: GaussianBlock, c: int) -> tuple[float, float, float]:
     """Return the ends between which coordinate ``c`` of a block with one component has its mass, and its spread."""
-    centre, scale = _place(block, c)
-    z, log_density = _log_density(block, c, float(block.low[0, c]), float(block.high[0, c]), centre, scale)
-    first, last = np.flatnonzero(log_density > log_density.max() - FALL)[[0, -1]]
-    return float(z[max(first - 1, 0)]), float(z[min(last + 1, len(z) - 1)]), scale
+    z, log_density, _, scale = _curve(block, 0, c)
+    return *_within(z, log_density(z)), scale
 
 
-def _place(block: GaussianBlock, c: int) -> tuple[float, float]:
+def _curve(block: GaussianBlock, r: int, c: int) -> tuple[FloatArray, Curve, float, float]:
+    """Return points of coordinate ``c`` of one component wherever it has mass, its log-density, centre and spread."""
+    if ((block.low[r] > -np.inf) | (block.high[r] < np.inf)).sum() > 2:
+        law = node_law(block, r, c)
+        if law is not None:
+            return _ends(law), law.log_density, *law.moments()
+    centre, scale, one = *_place(block, r, c), block.take([r])
+    z, log_density = _log_density(one, c, float(block.low[r, c]), float(block.high[r, c]), centre, scale)
+    curve = CubicSpline(z, log_density) if (np.diff(z) > 0).all() else lambda z: np.zeros(len(z))
+    return z, curve, centre, scale
+
+
+def _ends(law: NodeLaw) -> FloatArray:
+    """Return points wherever a law has mass."""
+    reach = REACH * law.scale
+    low, high = max((law.mean - reach).min(), law.low), min((law.mean + reach).max(), law.high)
+    z = np.linspace(low, high, N_COARSE)
+    return np.linspace(*_within(z, law.log_density(z)), N_FINE)
+
+
+def _place(block: GaussianBlock, r: int, c: int) -> tuple[float, float]:
     """Return centre and spread of coordinate ``c`` of one component inside its windows, from fixed draws."""
-    draws = sample_window(
-        block.means[0], block.covariances[0], block.low[0], block.high[0], N_DRAWS, np.random.default_rng(0)
-    )[:, c]
-    return float(draws.mean()), max(float(draws.std()), 1e-12 * float(np.sqrt(block.covariances[0, c, c])))
+    if r not in block.places:
+        own = block.means[r], block.covariances[r], block.low[r], block.high[r]
+        draws = sample_window(*own, N_DRAWS, np.random.default_rng(0))
+        least = 1e-12 * np.sqrt(np.diagonal(block.covariances[r]))
+        block.places[r] = draws.mean(axis=0), np.maximum(draws.std(axis=0), least)
+    centre, scale = block.places[r]
+    return float(centre[c]), float(scale[c])
 
 
-def _tilted(block: GaussianBlock, c: int) -> Family:
-    """Return the law of coordinate ``c`` of a block with one component and windows elsewhere, tabulated."""
-    low, high = float(block.low[0, c]), float(block.high[0, c])
-    centre, scale = _place(block, c)
-    z, log_density = _log_density(block, c, low, high, centre, scale)
+def _tilted(block: GaussianBlock, r: int, c: int) -> Family:
+    """Return the law of coordinate ``c`` of one component with windows elsewhere, tabulated."""
+    low, high = float(block.low[r, c]), float(block.high[r, c])
+    z, curve, centre, scale = _curve(block, r, c)
     if not (np.diff(z) > 0).all():  # a window so thin that neighbouring numbers are its ends
         return _windowed(np.array([centre]), np.array([scale]), low, high)
+    log_density = curve(z)
     knots = _knots(z, log_density, scale)
     # the density on three points between neighbouring knots integrates to 1e-10 or so by Simpson's rule
-    spline = CubicSpline(z, log_density)
     fine = np.interp(np.arange(4 * (len(knots) - 1) + 1) / 4, np.arange(len(knots)), knots)
-    density = np.exp(spline(fine) - log_density.max())
+    density = np.exp(curve(fine) - log_density.max())
     masses = (
         np.diff(knots)
         / 12
@@ -140,22 +168,42 @@ def _log_density(
     block: GaussianBlock, c: int, low: float, high: float, centre: float, scale: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return points of coordinate ``c`` and its log-density there, up to a constant, wherever it has mass."""
-    n_windows = int(block.has_window.sum()) - int(block.has_window[c])
-    n = N_POINTS if n_windows <= 2 else N_POINTS_LATTICE
     left, right = REACH, REACH
     for _ in range(12):
-        z = np.linspace(max(low, centre - left * scale), min(high, centre + right * scale), n)
-        tilt = log_inside(block, np.array([c]), z[:, None], block.low[None], block.high[None])[0][:, 0]
-        log_density = tilt - 0.5 * (z - block.means[0, c]) ** 2 / block.covariances[0, c, c]
+        z = np.linspace(max(low, centre - left * scale), min(high, centre + right * scale), N_COARSE)
+        log_density = _log_heights(block, c, z)
         top = log_density.max()
         short_left = log_density[0] > top - FALL and z[0] > low
         short_right = log_density[-1] > top - FALL and z[-1] < high
         if not short_left and not short_right:
             break
         left, right = left * (1.5 if short_left else 1.0), right * (1.5 if short_right else 1.0)
-    within = log_density > top - 600  # what is further down is nothing, and a spline would not follow its fall
-    first, last = np.flatnonzero(within)[[0, -1]]
-    return z[first : last + 1], log_density[first : last + 1]
+    start, end = _within(z, log_density)
+    z = np.linspace(start, end, _n_points(block, c, end - start))
+    return z, _log_heights(block, c, z)
+
+
+def _log_heights(block: GaussianBlock, c: int, z: FloatArray) -> FloatArray:
+    """Log-density of coordinate ``c`` of one component at points (n,), up to a constant."""
+    tilt = log_inside(block, np.array([c]), z[:, None], block.low[None], block.high[None])[0][:, 0]
+    return np.asarray(tilt - 0.5 * (z - block.means[0, c]) ** 2 / block.covariances[0, c, c])
+
+
+def _within(z: FloatArray, log_density: FloatArray) -> tuple[float, float]:
+    """Return the ends of the points between which a law has its mass."""
+    first, last = np.flatnonzero(log_density > log_density.max() - FALL)[[0, -1]]
+    return float(z[max(first - 1, 0)]), float(z[min(last + 1, len(z) - 1)])
+
+
+def _n_points(block: GaussianBlock, c: int, width: float) -> int:
+    """Return how many points resolve the edges of the windows elsewhere, as seen from coordinate ``c``."""
+    others = np.flatnonzero(block.has_window)
+    others = others[others != c]
+    if len(others) > 2:
+        return MOST_POINTS_LATTICE
+    # the edges are blurred by what the others leave of this coordinate
+    rest = regression(block, others, np.array([c]))[1][0, 0, 0]
+    return int(np.clip(width / (STEP * np.sqrt(max(rest, 1e-300))), LEAST_POINTS, MOST_POINTS))
 
 
 def _knots(z: FloatArray, log_density: FloatArray, scale: float) -> FloatArray:

@@ -181,11 +181,10 @@ def _by_quadrature(block: GaussianBlock, columns: Sequence[int], windows: Sequen
     probability is smooth, so it is interpolated by a cubic spline. The integral over everything, which is one, shows
     whether its grid was fine enough.
     """
-    latent = block.changed(covariances=block.latent_covariances, whole=(False,) * block.n_columns)
     given = np.array(columns)
     out = np.empty((len(windows[0]), len(windows[1]), block.n_components))
     for r in range(block.n_components):
-        one = latent.take([r])
+        one = block.latent.take([r])
         (x, in_x, all_x), (y, in_y, all_y) = (_rule(one, c, each) for c, each in zip(columns, windows, strict=True))
         z = np.stack([g.ravel() for g in np.meshgrid(x, y, indexing="ij")], axis=1)
         gaussian = log_gaussian(z, one.means[:, given], one.covariances[:, given][:, :, given])[:, 0]

@@ -136,6 +136,10 @@ class Expert(ABC):
     def condition(self, event: Mapping[int, Region]) -> Expert:
         """Expert given ``event``; a point takes its variable out, an interval or a set truncates it."""
 
+    def given(self, event: Mapping[int, Region]) -> tuple[float, Expert]:
+        """Log-probability of an event without points, and the expert given it."""
+        return self.log_probability(event), self.condition(event)
+
     # ---- moments and samples -----------------------------------------------------------------------------
 
     @abstractmethod

@@ -352,11 +352,25 @@ class ProductConditionals(Conditionals):
 
     def cdf(self, x: FloatArray) -> FloatArray:
         """P(X <= x[i]) in each row i; shape (rows,)."""
+        return self.cdf_in(np.arange(len(x)), x)
+
+    def cdf_in(self, rows: IntArray, x: FloatArray) -> FloatArray:
+        """P(X <= x[k]) in row rows[k]; shape (len(rows),)."""
         out = np.empty(len(x))
         for start in range(0, len(x), BLOCK):
-            rows = slice(start, start + BLOCK)
-            out[rows] = np.einsum("nl,nl->n", self._dictionary.cdf(x[rows]), self._atom_weights[rows])
+            at = slice(start, start + BLOCK)
+            out[at] = np.einsum("nl,nl->n", self._dictionary.cdf(x[at]), self._atom_weights[rows[at]])
         return out
+
+    @property
+    def whole(self) -> bool:
+        """Whether the variable holds integers alone."""
+        return not self._dictionary.is_continuous and bool((self.jumps == np.round(self.jumps)).all())
+
+    @property
+    def jumps(self) -> FloatArray:
+        """The point masses."""
+        return self._dictionary.spikes
 
     @cached_property
     def _atom_weights(self) -> FloatArray:

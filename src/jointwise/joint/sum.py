@@ -340,13 +340,28 @@ class SumConditionals(Conditionals):
         """P(X <= x[i]) in each row i; shape (n,)."""
         return self._mean([law.cdf(x) for law in self._laws])
 
+    def cdf_in(self, rows: IntArray, x: FloatArray) -> FloatArray:
+        """P(X <= x[k]) in row rows[k]; shape (len(rows),)."""
+        return self._mean([law.cdf_in(rows, x) for law in self._laws], rows)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the variable holds integers alone, in all parts."""
+        return all(law.whole for law in self._laws)
+
+    @property
+    def jumps(self) -> FloatArray:
+        """Values at which the cdf of some part may jump."""
+        return np.unique(np.concatenate([law.jumps for law in self._laws]))
+
     def mean(self) -> FloatArray:
         """Mean in each row, NaN where a part with a share has none; shape (n,)."""
         return self._mean([law.mean() for law in self._laws])
 
-    def _mean(self, values: Sequence[FloatArray]) -> FloatArray:
-        """Mean of what the parts say of each row; a part without a share has no say."""
-        return np.asarray(np.where(self._shares > 0, self._shares * np.column_stack(values), 0.0).sum(axis=1))
+    def _mean(self, values: Sequence[FloatArray], rows: IntArray | slice = slice(None)) -> FloatArray:
+        """Mean of what the parts say of each of some rows; a part without a share has no say."""
+        shares = self._shares[rows]
+        return np.asarray(np.where(shares > 0, shares * np.column_stack(values), 0.0).sum(axis=1))
 
     def bracket(self, q: float) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest end of the brackets of the parts; shapes (n,)."""
@@ -380,7 +395,6 @@ def _given(expert: Expert, points: Mapping[int, Region], others: Mapping[int, Re
     moved = {rest.index(n): region for n, region in others.items()}
     try:
         expert = expert.condition(points) if points else expert
-        log_probability = expert.log_probability(moved) if moved else 0.0
-        return log_probability, expert.condition(moved) if moved else expert
+        return expert.given(moved) if moved else (0.0, expert)
     except ImpossibleEventError:
         return -np.inf, None

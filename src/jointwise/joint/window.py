@@ -3,6 +3,7 @@ r"""Windows of Gaussian vectors: the probability of a box, and exact draws insid
 One function answers each question, for arrays without package objects:
 
 - :func:`log_window` gives log P(low < X <= high) for many Gaussian vectors at once;
+- :func:`window_nodes` gives fixed points with weights that stand for one Gaussian vector inside its window;
 - :func:`sample_window` draws from one Gaussian vector given that it lies in its window.
 
 Only coordinates with a window count. With none the probability is one. With one or two it comes from closed forms or
@@ -42,12 +43,18 @@ GENERATOR = 21277
 BLOCK = 2**16
 # Ends of windows further out, in standard deviations, are moved here, so that their squares stay finite.
 FARTHEST = 1e100
+# Points that stand for a Gaussian vector in its window.
+N_NODES = 2**13
 # Sampling stops if fewer than one in this many draws is accepted.
 MOST_DRAWS = 10**6
 
 
 def log_window(
-    mean: FloatArray, covariance: FloatArray, low: FloatArray, high: FloatArray
+    mean: FloatArray,
+    covariance: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    log_share: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Return :math:`\log P(l < X \le h)` for Gaussian vectors :math:`X \sim N(\mu, \Sigma)`, and its relative error.
 
@@ -65,6 +72,9 @@ def log_window(
         is raised to that.
     low, high : array of shape (B, d)
         Infinite ends are allowed. A coordinate with two infinite ends drops out.
+    log_share : array of shape (B,), optional
+        Case i is a term of a sum and the tolerance is that of the sum: it counts with its probability times
+        exp(log_share[i]), as a share of the sum.
 
     Returns
     -------
@@ -101,8 +111,20 @@ def log_window(
         elif columns.size == 2:
             log_p[at] = log_rectangle(a, b, w, correlation[:, 0, 1])
         elif columns.size > 2:
-            log_p[at], error[at] = _lattice(chain(a, b, w, correlation))
+            first, which = _distinct(a, b, w, correlation.reshape(at.size, -1))
+            share = np.full(first.size, np.inf if log_share is None else -np.inf)
+            if log_share is not None:
+                np.maximum.at(share, which, log_share[at])
+            windows = chain(a[first], b[first], w[first], correlation[first])
+            log_p[at], error[at] = (found[which] for found in _lattice(windows, share))
     return log_p, error
+
+
+def _distinct(*arrays: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return where each distinct row of some arrays, to 12 decimals, comes first, and which of them each row is."""
+    rows = np.ascontiguousarray(np.hstack(arrays).round(12)) + 0.0  # one zero
+    _, first, which = np.unique(rows.view(f"V{rows.itemsize * rows.shape[1]}"), return_index=True, return_inverse=True)
+    return first, which.ravel()
 
 
 def sample_window(
@@ -167,6 +189,47 @@ def sample_window(
     return out
 
 
+def window_nodes(
+    mean: FloatArray, covariance: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return points of :math:`X \sim N(\mu, \Sigma)` inside its window, and log-weights that sum to one there.
+
+    Means over the points approach means of X given :math:`l < X \le h`. The points are those of the tilted chain at the
+    points t of a fixed lattice. Each level is :math:`u = t^2 (3 - 2 t)`, and its slope :math:`6 t (1 - t)` is part of
+    the weight: so points reach far into the tails, to levels of about 1e-8, with the small weights they have there.
+
+    Parameters
+    ----------
+    mean, low, high : array of shape (d,)
+        Every coordinate has a window; d >= 2.
+    covariance : array of shape (d, d)
+        As in :func:`log_window`.
+
+    Returns
+    -------
+    x : array of shape (8192, d)
+    log_weight : array of shape (8192,)
+
+    Examples
+    --------
+    >>> x, log_weight = window_nodes(np.zeros(2), np.eye(2), np.zeros(2), np.full(2, np.inf))
+    >>> (np.exp(log_weight) @ x).round(4)  # the mean of a half-normal: the root of 2 / pi
+    array([0.7979, 0.7979])
+    """
+    mean, covariance, low, high = _checked(*(np.asarray(x)[None] for x in (mean, covariance, low, high)))
+    a, b, w, scale, correlation = _standardised(mean, covariance, low, high)
+    windows = chain(a, b, w, correlation)
+    d = mean.shape[1]
+    generator = np.array([pow(GENERATOR, k, MOST_POINTS) for k in range(d)])
+    t = np.mod(np.outer(np.arange(N_NODES), generator) / N_NODES + np.random.default_rng(SEED).random(d), 1.0)
+    log_weight, y, distance, end = windows.weigh(np.array([0]), t * t * (3 - 2 * t), last=True)
+    with np.errstate(divide="ignore"):  # a level of zero has no weight
+        log_weight = log_weight[0] + np.log(t * (1 - t)).sum(axis=1)
+    log_weight -= log_weight.max()
+    x = _vectors(windows, mean[0], scale[0], low[0], high[0], (y[:, 0].T, distance[:, 0].T, end[:, 0].T))
+    return x, log_weight - np.log(np.exp(log_weight).sum())
+
+
 def _checked(
     mean: FloatArray, covariance: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -220,7 +283,7 @@ def _standardised(
     return a, b, w, scale, correlation
 
 
-def _lattice(windows: Chain) -> tuple[FloatArray, FloatArray]:
+def _lattice(windows: Chain, log_share: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log-probabilities and relative errors: mean weights over a lattice that is doubled until they settle."""
     n, d = windows.low.shape
     shifts = np.random.default_rng(SEED).random((N_SHIFTS, 1, d - 1))
@@ -247,7 +310,8 @@ def _lattice(windows: Chain) -> tuple[FloatArray, FloatArray]:
         spread = N_DEVIATIONS * means.std(axis=1, ddof=1) / np.sqrt(N_SHIFTS) / means.mean(axis=1)
         change = -np.expm1(-np.abs(log_p[at] - before))  # at most one
         error[at] = np.maximum(spread, change)
-        at = at[(error[at] > TOLERANCE) | (n_points < least[at])]
+        share = np.exp(np.minimum(log_share[at] + log_p[at], 0.0))
+        at = at[(error[at] * share > TOLERANCE) | ((n_points < least[at]) & (share > TOLERANCE))]
         n_points *= 2
     return log_p, error
 
@@ -262,9 +326,7 @@ def _accepted(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Return n draws of the coordinates with a window, by rejection from the tilted chain."""
-    d, order = len(mean), windows.order[0]
-    # in the order of the chain: x = mean + scale * conditional deviation * (slope @ y + y)
-    mean, low, high, unit = mean[order], low[order], high[order], scale[order] * windows.scale[0]
+    d = len(mean)
     parts, n_found, n_drawn = [], 0, 0
     while n_found < n:
         if n_drawn > MOST_DRAWS * (n_found + 1):
@@ -275,11 +337,27 @@ def _accepted(
         size = int(np.clip(1.2 * (n - n_found) * (n_drawn + 1) / (n_found + 1), 64, BLOCK))
         log_weight, y, distance, end = windows.weigh(np.array([0]), 1 - rng.random((size, d)), last=True)
         kept = np.log(1 - rng.random(size)) <= log_weight[0] - windows.bound[0]
-        y, distance, end = y[:, 0, kept].T, distance[:, 0, kept].T, end[:, 0, kept].T
-        parts.append(_placed(mean + unit * (y + y @ windows.slope[0].T), unit * distance, end, low, high))
-        n_found, n_drawn = n_found + len(y), n_drawn + size
-    out = np.empty((n, d))
-    out[:, order] = np.concatenate([np.empty((0, d)), *parts])[:n]
+        drawn = y[:, 0, kept].T, distance[:, 0, kept].T, end[:, 0, kept].T
+        parts.append(_vectors(windows, mean, scale, low, high, drawn))
+        n_found, n_drawn = n_found + len(parts[-1]), n_drawn + size
+    return np.concatenate([np.empty((0, d)), *parts])[:n]
+
+
+def _vectors(
+    windows: Chain,
+    mean: FloatArray,
+    scale: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    drawn: tuple[FloatArray, FloatArray, IntArray],
+) -> FloatArray:
+    """Return the vectors of draws y with distances from ends, (n, d) each, along one chain; shape (n, d)."""
+    order, (y, distance, end) = windows.order[0], drawn
+    # in the order of the chain: x = mean + scale * conditional deviation * (slope @ y + y)
+    unit = scale[order] * windows.scale[0]
+    x = mean[order] + unit * (y + y @ windows.slope[0].T)
+    out = np.empty(x.shape)
+    out[:, order] = _placed(x, unit * distance, end, low[order], high[order])
     return out
 
 
