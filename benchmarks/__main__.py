@@ -24,12 +24,13 @@ from benchmarks import (
     stages,
     startup,
     steps,
+    tables,
 )
 from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions,
+    blocks, large, sources, decisions, tables,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 

@@ -1,4 +1,4 @@
-"""Fit a table, ask it questions, draw one figure: what `make demo` runs.
+"""Fit a table with a stack of experts, ask it questions, draw one figure: what `make demo` runs.
 
 The table is scikit-learn's wine data: 13 measurements and the cultivar of 178 wines.
 """
@@ -51,6 +51,8 @@ def main() -> None:
     density = model.density_
     console.print(f"\n[bold]1. Fitted[/] {len(train)} rows x {len(columns)} columns in {seconds:.1f} s\n")
     console.print(column_table(density, table))
+    weights = ", ".join(f"{name} {weight:.2f}" for name, weight in model.expert_weights_.items())
+    console.print(f"   The density is a weighted sum of experts: {weights}")
 
     console.print("\n[bold]2. How well does it describe wines it has not seen?[/]\n")
     console.print(likelihood_table(density, table, held_out))

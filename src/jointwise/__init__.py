@@ -1,8 +1,10 @@
 """jointwise: the joint probability of a table, and exact answers about it.
 
-Fit with :class:`JUPAD` or :class:`GaussianBlocks` (or :class:`JointClassifier`, :class:`JointImputer`, which hold one)
-and ask its ``density_``, a :class:`JointDensity`. A classifier's ``class_model_``, a :class:`ClassModel`, is what its
-file holds.
+Fit with :class:`JointEstimator` (or :class:`JointClassifier`, :class:`JointImputer`, which hold one) and ask its
+``density_``, a :class:`JointDensity`. It stacks experts, which can also be fitted alone: :class:`JUPAD`, a mixture of
+products, and :class:`GaussianBlocks`, for correlated numbers. A classifier's ``class_model_``, a :class:`ClassModel`,
+is what its file holds.
+
 Tables that never meet in one place are counted where they are: :class:`Profile` and :class:`PairwiseMarginals` add up.
 :class:`Dictionary` writes down the atoms of a column by hand.
 """

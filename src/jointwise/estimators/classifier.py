@@ -41,8 +41,8 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     The class is one more categorical column of the table, so gaps in the features, at fit or at prediction, need no
     treatment: they are integrated out.
 
-    A product of columns is weak at linear correlation, so by default a second joint density is used too, of the columns
-    of numbers standardised within each class: centred, of unit variance and uncorrelated.
+    A product of columns is weak at linear correlation, so around a :class:`jointwise.JUPAD` a second joint density is
+    used too, of the columns of numbers standardised within each class: centred, of unit variance and uncorrelated.
 
     .. math:: P(y \mid x) = (1 - s)\, P_1(y \mid x) + s\, P_2(y \mid x), \qquad
               P_2(y \mid x) \propto g(W_y^\top (x - \mu_y), y)\, |\det W_y|

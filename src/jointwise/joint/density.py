@@ -43,12 +43,19 @@ class JointDensity:
 
     .. math:: f(x) = \sum_k w_k f_k(x)
 
-    Each expert f_k answers the questions of :class:`jointwise.joint.Expert`. A mixture of products is one:
+    Each expert f_k answers the questions of :class:`jointwise.joint.Expert`. There are two kinds: a mixture of products
+    (:class:`~jointwise.joint.product.ProductMixture`), and one whose components are Gaussian over a block C of columns
+    seen through warps w (:class:`~jointwise.joint.block.BlockMixture`).
 
-    .. math:: f_k(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)
+    .. math::
+        f_k(x) &= \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n) \\
+        f_k(x) &= \sum_r \lambda_r \, N(w(x_C); \mu_r, \Sigma_r) \, |w'(x_C)|
+                  \prod_{n \notin C} \sum_l B_n[l, r] \, d_{n,l}(x_n)
 
     The base measure is counting measure for categorical and integer variables, and Lebesgue measure plus a unit
-    mass at each spike for continuous ones. All answers are finite sums; nothing is simulated unless it says so.
+    mass at each spike for continuous ones. Answers of products are finite sums. So are those of blocks, but for
+    intervals of their columns, which are integrals: to 1e-12 with one or two of them, to about 1e-4 of the answer with
+    more. The module :mod:`jointwise.joint.block` says how exact each answer is.
 
     Parameters
     ----------
@@ -209,7 +216,8 @@ class JointDensity:
     def quantile(self, name: str, q: ArrayLike) -> Any:
         """Smallest value x of a variable with P(X <= x) >= q; a number for a number, an array for an array.
 
-        At 0 and 1 it is the end of the support, infinite where there is none; a date is then missing.
+        At 0 and 1 it is the end of the support, infinite where there is none or the variable is in a Gaussian block; a
+        date is then missing.
         """
         n = self.schema.index(name)
         variable = self.schema.variables[n]
