@@ -324,7 +324,8 @@ class BlockMixture(Expert):
         alive = np.flatnonzero(logs > max(logs.max(initial=-np.inf), -LARGEST) + LEAST_LOG_WEIGHT)
         if not alive.size:
             raise ImpossibleEventError("The event has probability zero, so there is nothing to condition on.")
-        total, weights, parent = min(float(logsumexp(logs)), 0.0), np.asarray(softmax(logs[alive])), branches.parent[alive]
+        total = min(float(logsumexp(logs)), 0.0)
+        weights, parent = np.asarray(softmax(logs[alive])), branches.parent[alive]
         kept = [k for k, n in enumerate(self.others) if not isinstance(event.get(n), Point)]
         others = tuple(coefficients[k][:, parent] for k in kept), tuple(dictionaries[k] for k in kept)
         if not columns:

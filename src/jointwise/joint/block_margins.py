@@ -33,7 +33,7 @@ STEP, LEAST_POINTS, MOST_POINTS = 0.15, 129, 1025
 # Knots of a tabulated law, and draws that say where it lies.
 N_KNOTS, N_DRAWS = 257, 512
 # A law is tabulated as far as this many standard deviations, and at least until its density has fallen by exp(-FALL).
-REACH, FALL = 9.0, 35.0
+REACH, FALL, STEEPEST = 9.0, 35.0, 600.0
 # Mass beyond the last knot on either side.
 TAIL = 1e-14
 
@@ -179,7 +179,10 @@ def _log_density(
         left, right = left * (1.5 if short_left else 1.0), right * (1.5 if short_right else 1.0)
     start, end = _within(z, log_density)
     z = np.linspace(start, end, _n_points(block, c, end - start))
-    return z, _log_heights(block, c, z)
+    log_density = _log_heights(block, c, z)
+    # what is much further down is nothing, and a spline would not follow its fall
+    first, last = np.flatnonzero(log_density > log_density.max() - STEEPEST)[[0, -1]]
+    return z[first : last + 1], log_density[first : last + 1]
 
 
 def _log_heights(block: GaussianBlock, c: int, z: FloatArray) -> FloatArray:

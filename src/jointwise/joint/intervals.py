@@ -180,8 +180,8 @@ def interval_step(
     if not special.any():
         return np.log(mass), z
     log_p = np.log(np.where(special, 1.0, mass))
-    own = [x[special] for x in (low, high, width)]
-    log_p[special], z[special] = log_interval(*own), interval_quantile(*own, level[special])[0]
+    a, b, w = low[special], high[special], width[special]
+    log_p[special], z[special] = log_interval(a, b, w), interval_quantile(a, b, w, level[special])[0]
     return log_p, z
 
 

@@ -97,7 +97,6 @@ class Chain:
                 log_weight += mu[:, k, None] * (0.5 * mu[:, k, None] - y[k])
         return log_weight, y, distance, end
 
-
     def log_weights(self, cases: IntArray, levels: FloatArray) -> FloatArray:
         """Log-weights of draws at levels (N, d - 1), as `weigh` gives them, in half the time; shape (n, N)."""
         low, high, width, slope, mu = (x[cases] for x in (self.low, self.high, self.width, self.slope, self.shift))
