@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
-from jointwise._numerics import integrate, log_dot
+from jointwise._numerics import integrate, log_dot, narrowed, smallest_true
 
 
 def log_dot_plain(log_values, weights):
@@ -59,3 +59,25 @@ def test_integrate_takes_a_batch_with_finite_and_infinite_ends():
 @pytest.mark.parametrize("power", [-0.9, -0.5, 0.5, 3.0])
 def test_integrate_with_a_singular_end(power):
     assert_allclose(integrate(lambda x: x**power, [0.0], [1.0]), [1 / (power + 1)], rtol=1e-8)
+
+
+@given(
+    hnp.arrays(float, 6, elements=st.floats(-50, 50)), st.floats(0.01, 20), st.sampled_from(["smooth", "step", "both"])
+)
+def test_narrowed_brackets_hold_the_root(root, slope, kind):
+    def f(at, x):
+        y = x - root[at]
+        smooth = np.tanh(slope * y) if kind != "step" else 0.0
+        return smooth + (np.where(y >= 0, 0.5, -0.5) if kind != "smooth" else 0.0)
+
+    low, high = narrowed(f, np.full(6, -60.0), np.full(6, 70.0))
+    every = np.arange(6)
+    expected = smallest_true(lambda x: f(every, x) >= 0, np.full(6, -60.0), np.full(6, 70.0))
+    assert ((low <= expected) & (expected <= high)).all()
+    assert (f(every, high) >= 0).all()
+    assert_allclose(high, expected, atol=1e-9)
+
+
+def test_narrowed_brackets_without_a_root_inside():
+    low, high = narrowed(lambda at, x: x - np.array([-1.0, 2.0])[at], np.zeros(2), np.ones(2))
+    assert_allclose([low, high], [[0.0, 1.0], [0.0, 1.0]])

@@ -140,9 +140,15 @@ def narrowed(
             good = ((1 - phi) ** 2 < 1 - xi) & (phi**2 < xi) & np.isfinite(step)
             least = 2 * np.spacing(np.abs(x1)) / np.abs(x2 - x1)
         t = np.where(good, np.clip(step, least, 1 - least), 0.5)
-        left = ordered_integers(high[at]) - ordered_integers(low[at]) > 8
+        left = far_apart(low[at], high[at])
         at, x1, x2, f1, f2, t = at[left], x1[left], x2[left], f1[left], f2[left], t[left]
     return low, high
+
+
+def far_apart(low: FloatArray, high: FloatArray) -> BoolArray:
+    """Return where there are more than about eight floats between two."""
+    apart: BoolArray = (ordered_integers(high) >> 1) - (ordered_integers(low) >> 1) > 4  # halves do not overflow
+    return apart
 
 
 def ordered_integers(x: FloatArray) -> IntArray:

@@ -15,9 +15,9 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import chisquare, kstest, multivariate_normal, norm
 
 from jointwise.exceptions import ImpossibleEventError, InputError
-from jointwise.joint.intervals import interval_moments, interval_quantile, log_interval
+from jointwise.joint.intervals import interval_moments, interval_quantile, interval_step, log_interval
 from jointwise.joint.tilting import chain
-from jointwise.joint.window import TOLERANCE, log_window, sample_window
+from jointwise.joint.window import TOLERANCE, log_window, sample_window, window_nodes
 
 INF = np.inf
 # A correct sampler fails one of the statistical tests below with this probability.
@@ -126,6 +126,22 @@ class TestOneCoordinate:
         below, above = (np.exp(log_interval(*(np.array([x]) for x in part)) - log_interval(
             *(np.array([x]) for x in (low, high, width))))[0] for part in parts)  # fmt: skip
         assert (below, above) == pytest.approx((level, 1 - level), rel=1e-9)
+
+    def test_the_fast_step_is_the_log_probability_and_the_quantile(self):
+        rng = np.random.default_rng(8)
+        low = np.concatenate([rng.normal(size=4000) * 3, rng.uniform(3, 40, 500), np.full(500, -INF)])
+        width = np.where(rng.random(5000) < 0.3, INF, 10 ** rng.uniform(-9, 1.5, 5000))
+        high = np.where(np.isinf(low), rng.normal(size=5000), np.maximum(low, -1e9) + width)
+        width[np.isinf(low)] = INF
+        turned = rng.random(5000) < 0.5
+        low, high = np.where(turned, -high, low), np.where(turned, -low, high)
+        level = rng.random(5000)
+        log_p, z = interval_step(low, high, width, level)
+        np.testing.assert_allclose(log_p, log_interval(low, high, width), rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(z, interval_quantile(low, high, width, level)[0], rtol=1e-9, atol=1e-9)
+        assert ((low <= z) & (z <= high)).all()
+        for extreme in (2.0**-50, 1 - 2.0**-50):
+            assert np.isfinite(interval_step(low, high, width, np.full(5000, extreme))[1]).all()
 
 
 class TestTwoCoordinates:
@@ -241,6 +257,64 @@ class TestMoreCoordinates:
         alone = [log_window(*(x[k : k + 1] for x in (mean, covariance, low, high)))[0][0] for k in range(30)]
         np.testing.assert_allclose(together, alone, rtol=1e-12)
         np.testing.assert_array_equal(together, log_window(mean, covariance, low, high)[0])
+
+    def test_fast_weights_are_those_of_draws(self):
+        rng = np.random.default_rng(6)
+        low, high = random_windows(rng, 20, 5)
+        made = chain(low, high, high - low, factor_covariance(rng.uniform(-0.99, 0.99, (20, 5))))
+        levels, cases = rng.random((200, 4)), np.array([3, 0, 19])
+        np.testing.assert_allclose(made.log_weights(cases, levels), made.weigh(cases, levels)[0], rtol=1e-8, atol=1e-8)
+
+    def test_equal_cases_have_equal_answers(self):
+        rng = np.random.default_rng(7)
+        low, high = random_windows(rng, 5, 4)
+        covariance = factor_covariance(rng.uniform(-0.9, 0.9, (5, 4)))
+        twice = np.array([0, 3, 3, 1, 0, 4, 2, 2])
+        once = log_window(np.zeros((5, 4)), covariance, low, high)
+        again = log_window(np.zeros((8, 4)), covariance[twice], low[twice], high[twice])
+        for one, many in zip(once, again, strict=True):
+            np.testing.assert_allclose(many, one[twice], rtol=1e-12)
+
+    def test_a_sum_is_as_precise_as_a_single_case(self):
+        rng = np.random.default_rng(9)
+        n, d = 40, 4
+        loads = rng.uniform(-0.95, 0.95, (n, d))
+        low, high = random_windows(rng, n, d)
+        log_weight = rng.normal(size=n) * 5
+        exact = np.array([one_factor(*case) for case in zip(loads, low, high, strict=True)])
+        total = np.logaddexp.reduce(log_weight + exact)
+        log_share = log_weight - total + np.log(n)
+        log_p, error = log_window(np.zeros((n, d)), factor_covariance(loads), low, high, log_share)
+        share = np.exp(log_weight + exact - total)
+        assert share @ np.abs(np.expm1(log_p - exact)) < 2 * TOLERANCE
+        assert share @ error < 2 * TOLERANCE
+        assert error.max() > TOLERANCE  # terms with a small share were left early
+
+
+class TestNodes:
+    @pytest.mark.parametrize("d", [2, 3, 6])
+    def test_means_over_points_are_those_in_the_window(self, d):
+        rng = np.random.default_rng(d)
+        loads = rng.uniform(-0.9, 0.9, d)
+        covariance = factor_covariance(loads[None])[0]
+        low, high = (x[0] for x in random_windows(rng, 1, d))
+        x, log_weight = window_nodes(np.zeros(d), covariance, low, high)
+        weight = np.exp(log_weight)
+        assert weight.sum() == pytest.approx(1)
+        assert ((x > low) & (x <= high)).all()
+        # shares of boxes inside the window, from probabilities of windows
+        total = one_factor(loads, low, high)
+        for k in range(d):
+            cut = high.copy()
+            cut[k] = weight @ x[:, k]
+            share = np.exp(one_factor(loads, low, cut) - total)
+            assert weight @ (x[:, k] <= cut[k]) == pytest.approx(share, abs=3e-3)  # an indicator is not smooth
+
+    def test_points_reach_into_the_tails(self):
+        x, log_weight = window_nodes(np.zeros(2), np.eye(2), np.zeros(2), np.full(2, INF))
+        assert x.max() > 5
+        far = x[:, 0] > 3.5
+        assert np.exp(log_weight[far]).sum() == pytest.approx(2 * ndtr(-3.5), rel=0.05)
 
 
 @st.composite

@@ -2,7 +2,8 @@
 
 Without windows on other coordinates the law of a column given a component is a Gaussian, cut to the column's own window
 and seen through its warp. Windows elsewhere tilt it. A tilted law is tabulated: its quantiles are those of a Gaussian
-through a warp with a few hundred knots, exact at the knots.
+through a warp with a few hundred knots, exact at the knots. Its density there comes from closed forms with at most two
+windows, and from :mod:`jointwise.joint.block_nodes` with more.
 """
 
 from __future__ import annotations
@@ -27,13 +28,12 @@ Curve = Callable[[FloatArray], FloatArray]
 FARTHEST = 30.0
 # Points that tell where a law has mass, and at which the bends of a mixture at nodes are measured.
 N_COARSE, N_FINE = 65, 257
-# Points at which a tilt is found, at most two windows in closed form: a step of this many standard deviations given the
-# windows. With more windows, where their edges are too sharp for nodes, there are few points.
-STEP, LEAST_POINTS, MOST_POINTS, MOST_POINTS_LATTICE = 0.15, 129, 1025, 129
+# Points at which the tilt by at most two windows is found: a step of this many standard deviations given the windows.
+STEP, LEAST_POINTS, MOST_POINTS = 0.15, 129, 1025
 # Knots of a tabulated law, and draws that say where it lies.
 N_KNOTS, N_DRAWS = 257, 512
 # A law is tabulated as far as this many standard deviations, and at least until its density has fallen by exp(-FALL).
-REACH, FALL = 9.0, 35.0
+REACH, FALL, STEEPEST = 9.0, 35.0, 600.0
 # Mass beyond the last knot on either side.
 TAIL = 1e-14
 
@@ -107,8 +107,7 @@ def _curve(block: GaussianBlock, r: int, c: int) -> tuple[FloatArray, Curve, flo
     """Return points of coordinate ``c`` of one component wherever it has mass, its log-density, centre and spread."""
     if ((block.low[r] > -np.inf) | (block.high[r] < np.inf)).sum() > 2:
         law = node_law(block, r, c)
-        if law is not None:
-            return _ends(law), law.log_density, *law.moments()
+        return _ends(law), law.log_density, *law.moments()
     centre, scale, one = *_place(block, r, c), block.take([r])
     z, log_density = _log_density(one, c, float(block.low[r, c]), float(block.high[r, c]), centre, scale)
     curve = CubicSpline(z, log_density) if (np.diff(z) > 0).all() else lambda z: np.zeros(len(z))
@@ -180,7 +179,10 @@ def _log_density(
         left, right = left * (1.5 if short_left else 1.0), right * (1.5 if short_right else 1.0)
     start, end = _within(z, log_density)
     z = np.linspace(start, end, _n_points(block, c, end - start))
-    return z, _log_heights(block, c, z)
+    log_density = _log_heights(block, c, z)
+    # what is much further down is nothing, and a spline would not follow its fall
+    first, last = np.flatnonzero(log_density > log_density.max() - STEEPEST)[[0, -1]]
+    return z[first : last + 1], log_density[first : last + 1]
 
 
 def _log_heights(block: GaussianBlock, c: int, z: FloatArray) -> FloatArray:
@@ -199,8 +201,6 @@ def _n_points(block: GaussianBlock, c: int, width: float) -> int:
     """Return how many points resolve the edges of the windows elsewhere, as seen from coordinate ``c``."""
     others = np.flatnonzero(block.has_window)
     others = others[others != c]
-    if len(others) > 2:
-        return MOST_POINTS_LATTICE
     # the edges are blurred by what the others leave of this coordinate
     rest = regression(block, others, np.array([c]))[1][0, 0, 0]
     return int(np.clip(width / (STEP * np.sqrt(max(rest, 1e-300))), LEAST_POINTS, MOST_POINTS))

@@ -25,8 +25,9 @@ from jointwise.joint.window import window_nodes
 BIN = 0.15
 # Most numbers of points that a block keeps (64 MB).
 MOST_KEPT = 2**23
-# With fewer points than this per s in the range of the means, sums over them are not smooth enough.
-LEAST_POINTS = 48
+# Where s is less than this many times the spread of the means over the number of points, sums over points would not be
+# smooth, so s is raised to that: edges are blurred by 0.002 spreads.
+SMOOTH = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,8 @@ class NodeLaw:
         return float(centre), float(np.sqrt(share @ (self.scale**2 * variance + (mean - centre) ** 2)))
 
 
-def node_law(block: GaussianBlock, r: int, c: int) -> NodeLaw | None:
-    """Return the law of coordinate ``c`` given component ``r`` and its windows; None if points are too far apart.
+def node_law(block: GaussianBlock, r: int, c: int) -> NodeLaw:
+    """Return the law of coordinate ``c`` given component ``r`` and its windows.
 
     Parameters
     ----------
@@ -82,9 +83,8 @@ def node_law(block: GaussianBlock, r: int, c: int) -> NodeLaw | None:
     mean = block.means[r, c] + (x - block.means[r, given]) @ gain
     scale = float(np.sqrt(max(covariance[c, c] - gain @ covariance[given, c], 0.0)))
     used = log_weight > -np.inf
-    spread = np.sqrt(np.cov(mean[used], aweights=np.exp(log_weight[used])))
-    if not scale * len(x) >= LEAST_POINTS * spread:
-        return None
+    spread = float(np.sqrt(np.cov(mean[used], aweights=np.exp(log_weight[used]))))
+    scale = max(scale, SMOOTH * spread / len(x), 1e-12 * float(np.sqrt(covariance[c, c])))
     low, high = float(block.low[r, c]), float(block.high[r, c])
     if not other.all():
         a, b = (low - mean) / scale, (high - mean) / scale

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 
 import numpy as np
 
-from jointwise._numerics import narrowed, smallest_true
+from jointwise._numerics import far_apart, narrowed, smallest_true
 from jointwise._typing import BoolArray, FloatArray, IntArray
 
 # A level missed by no more than this share is reached: quantile(cdf(k)) must not be k + 1.
@@ -71,7 +72,9 @@ class Conditionals(ABC):
         low[smooth], high[smooth] = narrowed(
             lambda at, x: self.cdf_in(smooth[at], x) - _reached(q), low[smooth], high[smooth]
         )
-        high[rows] = smallest_true(lambda x: self._reaches(q, rows, x), low[rows], high[rows])
+        wide = far_apart(low[rows], high[rows])
+        for own in (rows[~wide], rows[wide]):  # so that a few rows do not hold up the others
+            high[own] = smallest_true(partial(self._reaches, q, own), low[own], high[own])
         return high
 
     def _reaches(self, q: float, rows: IntArray, x: FloatArray) -> BoolArray:

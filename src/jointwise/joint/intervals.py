@@ -26,6 +26,7 @@ _ROOT_HALF = np.sqrt(0.5)
 _LOG_ROOT_TAU = 0.5 * np.log(2 * np.pi)
 # From here on quantiles are found from a tail's own expansion instead of from probabilities.
 _TAIL = 4.0
+_BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
 def log_interval(low: FloatArray, high: FloatArray, width: FloatArray) -> FloatArray:
@@ -149,6 +150,39 @@ def interval_quantile(
         below, above = ((1 - u[at]) * ndtr(s * a[at]) + u[at] * ndtr(s * b[at]) for s in (1, -1))
         z[at] = np.clip(np.where(below < above, 1, -1) * ndtri(np.minimum(below, above)), a[at], b[at])
     return (sign * z).reshape(shape), distance.reshape(shape), (sign * end).astype(np.int64).reshape(shape)
+
+
+def interval_step(
+    low: FloatArray, high: FloatArray, width: FloatArray, level: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return log-probabilities and quantiles of intervals as the functions above do, fast.
+
+    Quantiles lose digits at levels below 1e-10, where means over levels do not see it.
+
+    Parameters
+    ----------
+    low, high, width, level : array
+        As in :func:`interval_quantile`, all of one shape.
+
+    Examples
+    --------
+    >>> [float(x[0].round(4)) for x in interval_step(*(np.array([x]) for x in (0.0, np.inf, np.inf, 0.5)))]
+    [-0.6931, 0.6745]
+    """
+    turned = high < -low
+    a, b = np.where(turned, -high, low), np.where(turned, -low, high)
+    beyond_a, beyond_b = ndtr(-a), ndtr(-b)
+    mass = beyond_a - beyond_b
+    tail = beyond_a - np.where(turned, 1 - level, level) * mass
+    z = np.clip(-ndtri(np.minimum(tail, _BELOW_ONE)), a, b)
+    z = np.where(turned, -z, z)
+    special = (a > _TAIL) | (width * np.maximum(a, 1.0) <= _NARROW)
+    if not special.any():
+        return np.log(mass), z
+    log_p = np.log(np.where(special, 1.0, mass))
+    a, b, w = low[special], high[special], width[special]
+    log_p[special], z[special] = log_interval(a, b, w), interval_quantile(a, b, w, level[special])[0]
+    return log_p, z
 
 
 def _reflected(

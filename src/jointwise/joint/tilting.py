@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
-from jointwise.joint.intervals import interval_moments, interval_quantile, log_interval
+from jointwise.joint.intervals import interval_moments, interval_quantile, interval_step, log_interval
 
 # A conditional variance below this share of the coordinate's variance is raised to it, so correlations of one are
 # treated as correlations of 1 - 5e-15. A window's edge is then blurred by 1e-7 standard deviations.
@@ -96,6 +96,25 @@ class Chain:
                 y[k] += mu[:, k, None]
                 log_weight += mu[:, k, None] * (0.5 * mu[:, k, None] - y[k])
         return log_weight, y, distance, end
+
+    def log_weights(self, cases: IntArray, levels: FloatArray) -> FloatArray:
+        """Log-weights of draws at levels (N, d - 1), as `weigh` gives them, in half the time; shape (n, N)."""
+        low, high, width, slope, mu = (x[cases] for x in (self.low, self.high, self.width, self.slope, self.shift))
+        n, d = low.shape
+        shape = (n, len(levels))
+        y, log_weight = np.empty((d - 1, *shape)), np.zeros(shape)
+        for k in range(d):
+            centre = np.broadcast_to(mu[:, k, None], shape).copy()
+            for m in range(k):
+                centre += slope[:, k, m, None] * y[m]
+            a, b, w = low[:, k, None] - centre, high[:, k, None] - centre, np.broadcast_to(width[:, k, None], shape)
+            if k == d - 1:
+                log_weight += log_interval(a, b, w)
+                break
+            log_p, y[k] = interval_step(a, b, w, np.broadcast_to(levels[:, k], shape))
+            y[k] += mu[:, k, None]
+            log_weight += log_p + mu[:, k, None] * (0.5 * mu[:, k, None] - y[k])
+        return log_weight
 
 
 def chain(low: FloatArray, high: FloatArray, width: FloatArray, correlation: FloatArray) -> Chain:

@@ -300,7 +300,7 @@ def _lattice(windows: Chain, log_share: FloatArray) -> tuple[FloatArray, FloatAr
         size = max(BLOCK // len(levels), 1)
         for start in range(0, at.size, size):
             own = at[start : start + size]
-            log_weight = windows.weigh(own, levels)[0]
+            log_weight = windows.log_weights(own, levels)
             highest = np.maximum(top[own], log_weight.max(axis=1))
             sums[own] *= np.exp(top[own] - highest)[:, None]
             sums[own] += np.exp(log_weight - highest[:, None]).reshape(own.size, N_SHIFTS, -1).sum(axis=2)
