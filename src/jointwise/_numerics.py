@@ -1,4 +1,4 @@
-"""Numerical helpers without package objects: quadrature, weighted log-sum-exp, bisection on floats."""
+"""Numerical helpers without package objects: quadrature, weighted log-sum-exp, roots, bisection on floats."""
 
 from __future__ import annotations
 

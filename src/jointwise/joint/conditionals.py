@@ -9,9 +9,8 @@ import numpy as np
 
 from jointwise._numerics import far_apart, narrowed, smallest_true
 from jointwise._typing import BoolArray, FloatArray, IntArray
+from jointwise.joint.margin import ROUNDING
 
-# A level missed by no more than this share is reached: quantile(cdf(k)) must not be k + 1.
-ROUNDING = 1e-14
 # Floats beyond this are all integers.
 LARGEST_FRACTION = 2.0**52
 
