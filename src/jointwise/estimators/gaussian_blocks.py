@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -170,7 +171,8 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
 
         def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> BlockChoice:
             design = Design.of(rows, columns.coarse_of(rows), options.warp, rng)
-            return choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
+            found = choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
+            return replace(found, dictionaries=design.chosen)
 
         def learn(
             rows: Rows, choice: BlockChoice, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint

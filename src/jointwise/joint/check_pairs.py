@@ -18,7 +18,7 @@ from jointwise.joint.questions import shortened
 # at random.
 MOST_PARTNERS = 150
 # Most tables of pairs of columns where each has to be asked for.
-MOST_TABLES = 1_500
+MOST_TABLES = 300
 # Cells of a pair of columns for which the exact interval is computed: those of the largest approximate error.
 EXACT = 3
 

@@ -25,6 +25,8 @@ from jointwise.solvers.accelerated import LEAST_MASS
 from jointwise.solvers.base import Solver
 from jointwise.solvers.factors import frozen
 
+# Two models are one if weights, means and covariances differ by less than this, in standard deviations.
+SAME = 0.02
 # Rows at the mean of all that each component has seen: so few that they only give a component without rows a mean.
 KAPPA = 1e-3
 # Least variance of integers given the other columns of the block, in units of their lattice: from here on a Gaussian's
@@ -306,13 +308,31 @@ def on_lattice(covariances: FloatArray, lattice: FloatArray) -> FloatArray:
 
 
 def averaged(models: Sequence[BlockFactors]) -> BlockFactors:
-    """Return the mean of the densities of several models: all their components."""
+    """Return the mean of the densities of several models: all their components; of models that agree, those of one."""
+    which = [next(j for j, other in enumerate(models) if _agree(model, other)) for model in models]
+    shares = np.bincount(which) / len(models)
+    models, shares = [models[int(j)] for j in np.flatnonzero(shares)], shares[shares > 0]
     return BlockFactors(
-        np.concatenate([m.weights for m in models]) / len(models),
+        np.concatenate([share * m.weights for share, m in zip(shares, models, strict=True)]),
         np.concatenate([m.means for m in models]),
         np.concatenate([m.covariances for m in models]),
         tuple(np.hstack(b) for b in zip(*(m.coefficients for m in models), strict=True)),
         tuple(np.hstack(s) for s in zip(*(m.spikes for m in models), strict=True)),
+    )
+
+
+def _agree(a: BlockFactors, b: BlockFactors) -> bool:
+    """Whether two models are the same up to how far EM went, with components in the same order."""
+    if a is b:
+        return True
+    if a.means.shape != b.means.shape or not np.allclose(a.weights, b.weights, rtol=0, atol=SAME):
+        return False
+    scale = np.sqrt(np.diagonal(b.covariances, axis1=1, axis2=2))
+    return (
+        bool((np.abs(a.means - b.means) <= SAME * scale).all())
+        and bool((np.abs(a.covariances - b.covariances) <= SAME * _outer(scale, scale)).all())
+        and all(np.allclose(x, y, rtol=0, atol=SAME) for x, y in zip(a.coefficients, b.coefficients, strict=True))
+        and all(np.allclose(x, y, rtol=0, atol=SAME) for x, y in zip(a.spikes, b.spikes, strict=True))
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from jointwise.dictionary import Dictionary
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start
@@ -58,6 +59,8 @@ class BlockChoice:
     held_out : float, optional
         Mean log-likelihood of held-out rows: density of the block's columns, bins of the others. None where there was
         nothing to choose.
+    dictionaries : mapping of str to Dictionary
+        Those of columns for which they are chosen already; others are chosen for the rows that are fitted.
     """
 
     n_components: int
@@ -65,6 +68,7 @@ class BlockChoice:
     beta: float
     n_models: int = 1
     held_out: float | None = None
+    dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
 
 
 def choose_blocks(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -78,6 +78,8 @@ class Design:
         Root mean square slope of each warp over the rows.
     spreads : array of shape (d,)
         Variance of each column of the block, in its units w.
+    chosen : mapping of str to Dictionary
+        The dictionaries behind warps and other columns, by name.
     """
 
     schema: Schema
@@ -88,9 +90,17 @@ class Design:
     dictionaries: tuple[Dictionary, ...]
     slopes: FloatArray
     spreads: FloatArray
+    chosen: Mapping[str, Dictionary]
 
     @classmethod
-    def of(cls, rows: Rows, coarse: Sequence[Axis], warp: str, rng: np.random.Generator) -> Design:
+    def of(
+        cls,
+        rows: Rows,
+        coarse: Sequence[Axis],
+        warp: str,
+        rng: np.random.Generator,
+        known: Mapping[str, Dictionary] | None = None,
+    ) -> Design:
         """Return the design for rows with fine axes.
 
         Parameters
@@ -101,12 +111,14 @@ class Design:
         warp : "none", "power" or "scores"
         rng : numpy.random.Generator
             Deals counts to folds.
+        known : mapping of str to Dictionary, optional
+            Dictionaries of columns for which they are chosen already.
         """
         member = choose_columns(rows)
         others = [n for n in range(len(rows.schema)) if n not in member.columns]
         counts = Counts(rows.schema, tuple(coarse), tuple(_merged(rows, n, axis) for n, axis in enumerate(coarse)))
         fitted = sorted([*others, *(member.columns if warp == "scores" else ())])
-        chosen = dict(zip(fitted, choose_dictionaries(counts.take(fitted), {}, rng, slack=0.0), strict=True))
+        chosen = dict(zip(fitted, choose_dictionaries(counts.take(fitted), known or {}, rng, slack=0.0), strict=True))
         warps, slopes, spreads = [], [], []
         for n in member.columns:
             column = off_spikes(rows, n)
@@ -125,6 +137,7 @@ class Design:
             tuple(chosen[n] for n in others),
             np.array(slopes),
             np.array(spreads),
+            {rows.schema.names[n]: dictionary for n, dictionary in chosen.items()},
         )
 
     @cached_property

@@ -68,7 +68,7 @@ def fit_blocks(
     rows, coarse = rows.on(options.device), [coarse[n] for n in columns]
     checkpoint = checkpoint or open_checkpoint(rows, options, rng, IDENTIFYING)
     try:
-        design = Design.of(rows, coarse, options.warp, rng)
+        design = Design.of(rows, coarse, options.warp, rng, choice.dictionaries if choice else None)
         rows = rows.regrouped(design.axes)
         choice = choice or choose_blocks(design, rows, options, rng, checkpoint)
         fitted, stages = _fit_models(design, rows, choice, options, rng, callback, checkpoint)
