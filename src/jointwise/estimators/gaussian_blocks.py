@@ -14,10 +14,17 @@ from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import DensityEstimator
 from jointwise.estimators._tables import generator
 from jointwise.fitting.blocks import BlockChoice, BlockFit, BlockOptions, choose_blocks, fit_blocks
+from jointwise.fitting.blocks.choice import short_run
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.stack import Learner
+from jointwise.fitting.order import in_order
+from jointwise.fitting.stack import Known, Learner
+from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+
+# What a short look fits.
+LOOK_COMPONENTS, LOOK_NU = 8, 20.0
 
 
 class GaussianBlocks(DensityEstimator[BlockOptions]):
@@ -169,8 +176,16 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
         """Return how a stack learns this estimator from rows with fine axes."""
         options = self._fit_options()
 
-        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> BlockChoice:
-            design = Design.of(rows, columns.coarse_of(rows), options.warp, rng)
+        def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
+            design = Design.of(rows, columns.coarse_of(rows), options.warp, rng, known)
+            some = in_order(rows.regrouped(design.axes))
+            assert isinstance(some, CodedRows)  # held in memory, as folds are
+            problem = design.problem(some, LOOK_NU, options.beta)
+            factors = short_run(design, problem, some, min(LOOK_COMPONENTS, max(len(some) // 8, 1)), rng)
+            return JointDensity(some.schema, design.expert(factors, some))
+
+        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known) -> BlockChoice:
+            design = Design.of(rows, columns.coarse_of(rows), options.warp, rng, known)
             found = choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
             return replace(found, dictionaries=design.chosen)
 
@@ -180,7 +195,7 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
             coarse = columns.coarse_of(rows)
             return fit_blocks(rows, coarse, options, rng, callback, choice=choice, checkpoint=checkpoint)
 
-        return Learner(name, choose, learn)
+        return Learner(name, look, choose, learn)
 
     def _keep(self, fit: BlockFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short."""

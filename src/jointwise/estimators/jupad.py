@@ -16,12 +16,18 @@ from jointwise.estimators._density import DensityEstimator
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import MisfitWarning
 from jointwise.fitting import Choice, Fit, Options, fit, fit_pairs, fit_rows
+from jointwise.fitting.average import average
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.choice import choose_model
+from jointwise.fitting.choice import choose_model, short_fit
 from jointwise.fitting.order import in_order
-from jointwise.fitting.stack import Learner
+from jointwise.fitting.possible import made_possible
+from jointwise.fitting.stack import Known, Learner
+from jointwise.joint.density import JointDensity
 from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
+
+# What a short look fits.
+LOOK_COMPONENTS, LOOK_BETA = 16, 1.0
 
 
 class JUPAD(DensityEstimator[Options]):
@@ -224,7 +230,14 @@ class JUPAD(DensityEstimator[Options]):
         def coarse(rows: Rows) -> Rows:
             return in_order(rows.regrouped(columns.coarse_of(rows)).on(options.device))
 
-        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint) -> Choice | None:
+        def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
+            some = coarse(rows)
+            model = tuple((options.given.get(name) or known[name]) for name in some.schema.names)
+            fitted = short_fit(some, Choice((model,), LOOK_COMPONENTS, LOOK_BETA), rng, n_starts=1)
+            mixture = made_possible(average([fitted.dictionaries], [fitted.factors]), some, options.given)
+            return JointDensity(some.schema, mixture).marginal(rows.schema.names)
+
+        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, _: Known) -> Choice | None:
             return choose_model(coarse(rows), options, rng, checkpoint) if options.method == "rows" else None
 
         def learn(
@@ -238,7 +251,7 @@ class JUPAD(DensityEstimator[Options]):
                 return fit_rows(coarse(rows), options, rng, callback, choice=choice, checkpoint=checkpoint)
             return fit_pairs(coarse(rows).pairs(), options, rng, callback)
 
-        return Learner(name, choose, learn)
+        return Learner(name, look, choose, learn)
 
     def _keep(self, fit: Fit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short or is far off."""

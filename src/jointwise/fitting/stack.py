@@ -22,10 +22,12 @@ from scipy.special import logsumexp
 from jointwise._checks import check_choice, check_integer, check_real
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
+from jointwise.dictionary import Dictionary
 from jointwise.engines.cuda import check_cuda
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.choice.folds import row_folds
 from jointwise.fitting.held_out import Repeated, check_part
 from jointwise.fitting.options import Options
@@ -41,6 +43,8 @@ from jointwise.solvers import Solution, simplex_weights
 PRIOR_ROWS = 0.5
 # An expert with less weight than this is dropped.
 LEAST_WEIGHT = 0.01
+# An expert that has no weight after a short look, and is this far behind the best in nats of a held-out row, is left.
+FAR_BEHIND = 1.0
 # How far below the best expert a log-density can count, so that no single row decides.
 LOWEST = -700.0
 # Options that identify a fit: its result depends on them.
@@ -49,6 +53,8 @@ IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state")
 TOL = 1e-5
 
 Callback = Callable[[int, float], None]
+# The best dictionaries of columns by themselves, by name.
+Known = Mapping[str, Dictionary]
 Fold = tuple[CodedRows, CodedRows]
 
 
@@ -89,14 +95,17 @@ class Learner:
     Parameters
     ----------
     name : str
+    look : callable
+        Returns the density of a short fit with usual settings, from rows, a generator and known dictionaries.
     choose : callable
-        Returns what is to be fitted, from rows, a generator and a checkpoint.
+        Returns what is to be fitted, from rows, a generator, a checkpoint and known dictionaries.
     fit : callable
         Returns a fit, from rows, what was chosen, a generator, a callback and a checkpoint.
     """
 
     name: str
-    choose: Callable[[Rows, np.random.Generator, Checkpoint], Any]
+    look: Callable[[Rows, np.random.Generator, Known], JointDensity]
+    choose: Callable[[Rows, np.random.Generator, Checkpoint, Known], Any]
     fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit]
 
 
@@ -201,7 +210,9 @@ def fit_stack(
     ordered, columns = in_canonical_order(rows)
     folds = row_folds(ordered, rng) if len(learners) > 1 else []
     seed = int(rng.integers(2**32))
-    work = _Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell)
+    coarse = dict(zip(rows.schema.names, axes, strict=True))
+    known = _known(ordered, [coarse[name] for name in ordered.schema.names], np.random.default_rng(seed))
+    work = _Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell, known)
     asked = _ask(work, folds)
     weights = asked.weights if folds else {learners[0].name: 1.0}
     check = None
@@ -223,6 +234,12 @@ def fit_stack(
         asked.mean_of_sum,
         check,
     )
+
+
+def _known(rows: Rows, axes: Sequence[Axis], rng: np.random.Generator) -> Known:
+    """Return the dictionaries that fit the columns best by themselves."""
+    chosen = choose_dictionaries(rows.regrouped(axes), {}, rng, slack=0.0)
+    return dict(zip(rows.schema.names, chosen, strict=True))
 
 
 def _fit_all(work: _Work, names: Iterable[str], callback: Callback | None) -> dict[str, Fit | BlockFit]:
@@ -264,6 +281,7 @@ class _Work:
     seed: int
     checkpoint: Checkpoint
     tell: Callable[[str], None]
+    known: Known
 
     @cached_property
     def choices(self) -> dict[str, Any]:
@@ -281,11 +299,21 @@ class _Work:
         if name not in self.choices:
             self.tell(f"{name}: choosing")
             rng = np.random.default_rng([self.seed, number])
-            self.choices[name] = learner.choose(self.rows, rng, self.checkpoint.section(f"{name}: choice", rng))
+            record = self.checkpoint.section(f"{name}: choice", rng)
+            self.choices[name] = learner.choose(self.rows, rng, record, self.known)
         self.tell(f"{name}: fitting {what}")
         rng = np.random.default_rng([self.seed, number, 1])
         record = self.checkpoint.section(f"{name}: {what}", rng)
         return learner.fit(rows, self.choices[name], rng, callback, record)
+
+    def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
+        """Log-density of the encoded rows ``X`` under every expert, after a short look at the rest."""
+        self.tell("a short look at every expert")
+        found = {}
+        for number, (name, learner) in enumerate(self.learners.items()):
+            rng = np.random.default_rng([self.seed, number, 2])
+            found[name] = learner.look(rest, rng, self.known).mixture.logpdf(X)
+        return found
 
     def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
         """Log-density of the encoded rows ``X`` under an expert learned from the rest."""
@@ -300,14 +328,28 @@ class _Work:
 
 
 def _ask(work: _Work, folds: Sequence[Fold]) -> _Asked:
-    """Ask experts for the log-densities of held-out rows; after the first fold, only those with some weight."""
-    asked = _Asked({name: np.empty(0) for name in work.learners}, np.empty(0))
+    """Ask experts for the log-densities of held-out rows; after each fold, only those with some weight go on.
+
+    Those that a short look finds far behind are not asked at all.
+    """
+    asked = _Asked({name: np.empty(0) for name in work.learners}, np.empty(0), {}, [])
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
-        names = asked.weights if fold else work.learners
+        if not fold:
+            counts = np.ones(len(part)) if part.weights is None else part.weights
+            asked = _looked(work.looks(rest, X), counts)
+        names = asked.weights if fold else asked.near
         found = {name: work.held_out(name, fold, rest, X) for name in names}
         asked = asked.further(found, np.ones(len(part)) if part.weights is None else part.weights)
     return asked
+
+
+def _looked(logs: Mapping[str, FloatArray], counts: FloatArray) -> _Asked:
+    """Return what a short look says: the experts' mean log-densities, and those that are not far behind."""
+    first = _Asked(logs, counts, {}, [])
+    scores = {name: first.mean(name) or 0.0 for name in logs}
+    near = [name for name in logs if name in first.weights or scores[name] > max(scores.values()) - FAR_BEHIND]
+    return _Asked({name: np.empty(0) for name in logs}, np.empty(0), scores, near)
 
 
 @dataclass(frozen=True)
@@ -316,11 +358,13 @@ class _Asked:
 
     logs: Mapping[str, FloatArray]
     counts: FloatArray
+    looks: Mapping[str, float]
+    near: Sequence[str]
 
     def further(self, found: Mapping[str, FloatArray], counts: FloatArray) -> _Asked:
         """Return it with the log-densities of further rows."""
         logs = {name: np.concatenate([log, found.get(name, np.empty(0))]) for name, log in self.logs.items()}
-        return _Asked(logs, np.concatenate([self.counts, counts]))
+        return _Asked(logs, np.concatenate([self.counts, counts]), self.looks, self.near)
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -333,9 +377,11 @@ class _Asked:
             names.pop(int(np.argmin(found)))
 
     def mean(self, name: str) -> float | None:
-        """Mean log-density of the rows that an expert knows; None where there are none."""
+        """Mean log-density of the rows that an expert knows, or of a short look; None where there is neither."""
         log = self.logs[name]
-        return float(np.average(log, weights=self.counts[: len(log)])) if len(log) else None
+        if not len(log):
+            return self.looks.get(name)
+        return float(np.average(log, weights=self.counts[: len(log)]))
 
     @property
     def mean_of_sum(self) -> float | None:

@@ -118,7 +118,9 @@ class Design:
         others = [n for n in range(len(rows.schema)) if n not in member.columns]
         counts = Counts(rows.schema, tuple(coarse), tuple(_merged(rows, n, axis) for n, axis in enumerate(coarse)))
         fitted = sorted([*others, *(member.columns if warp == "scores" else ())])
-        chosen = dict(zip(fitted, choose_dictionaries(counts.take(fitted), known or {}, rng, slack=0.0), strict=True))
+        chosen = {n: known[name] for n in fitted if known and (name := rows.schema.names[n]) in known}
+        further = [n for n in fitted if n not in chosen]
+        chosen |= zip(further, choose_dictionaries(counts.take(further), {}, rng, slack=0.0), strict=True)
         warps, slopes, spreads = [], [], []
         for n in member.columns:
             column = off_spikes(rows, n)
