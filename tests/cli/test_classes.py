@@ -8,11 +8,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from tests.cli.cases import people, run, write_csv
-from tests.estimators.cases import make_classifier
 
 import jointwise
-from jointwise import ClassModel, JointDensity
-from jointwise.estimators import classifier
+from jointwise import ClassModel, JointClassifier, JointDensity
 from jointwise.tables.dtypes import is_missing
 
 
@@ -56,8 +54,7 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bands")
     table, test = written(folder / "train.csv", bands()), written(folder / "test.csv", bands(60, seed=1))
     run("fit", table, "--target", "kind", "-o", folder / "m.jw")
-    same = make_classifier(random_state=0).fit(features(bands()), bands()["kind"])
-    assert same.standardised_share_ > 0.2
+    same = JointClassifier(random_state=0).fit(features(bands()), bands()["kind"])
     return table, folder / "m.jw", test, same
 
 
@@ -93,9 +90,8 @@ def test_the_joint_density_is_there_for_all_other_questions(trained):
 
 
 def test_info_says_so(trained):
-    _, path, _, same = trained
-    shown = run("info", path).stdout
-    assert f"classes of 'kind': {same.standardised_share_:.0%} by a second density" in shown
+    _, path, _, _ = trained
+    assert "classes of 'kind': by the joint density alone" in run("info", path).stdout
     assert "classes of" not in run("info", path, "--format", "csv").stdout
 
 
@@ -190,17 +186,6 @@ def test_an_ordered_class_keeps_its_order_without_levels_that_no_row_has(tmp_pat
     assert model.classes == ("low", "mid", "high")
     assert model.density.schema["kind"].ordered
     assert float(run("query", tmp_path / "m.jw", "P(kind >= mid)").stdout) < 1
-
-
-def test_a_table_too_large_to_keep_is_classified_by_its_joint_density(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(classifier, "MOST_CELLS", 1000)
-    table, path, _, _ = trained
-    result = run("fit", table, "--target", "kind", "-o", tmp_path / "m.jw")
-    assert "classes are predicted by `density_` alone" in result.stderr
-    large, small = ClassModel.load(tmp_path / "m.jw"), ClassModel.load(path)
-    assert large.second is None
-    np.testing.assert_array_equal(large.density.mixture.weights, small.density.mixture.weights)
-    assert "classes of 'kind': by the joint density alone" in run("info", tmp_path / "m.jw").stdout
 
 
 @pytest.mark.parametrize(
