@@ -94,7 +94,7 @@ def test_a_miniature_run(module, tmp_path, monkeypatch):
     given = {f"x{n}": Dictionary.grid("gaussian", -3, 3, n=9, scale=1) for n in range(25)}
     small = {"n_components": 4, "beta": 2.0, "dictionaries": given, "learn_dictionary": False, "n_init": 1}
     monkeypatch.setattr(
-        samples, "JointClassifier", lambda _, random_state: make_classifier(random_state=random_state, **small)
+        samples, "JointClassifier", lambda _=None, *, random_state: make_classifier(random_state=random_state, **small)
     )
     monkeypatch.setattr(conditional, "JUPAD", partial(JUPAD, **small))
     monkeypatch.setattr(conditional, "JointEstimator", partial(JUPAD, **small))

@@ -50,10 +50,6 @@ def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
     variable = density.schema[target]
     if variable.categories is None:
         raise InputError(f"{shown(target)} is {variable.kind}, not categorical; fit the model with --target {target}.")
-    note(
-        f"Note: {path} was not fitted with --target {target}, which may classify better; only its joint density is "
-        "used."
-    )
     return ClassModel(density, target)
 
 
