@@ -68,9 +68,10 @@ def _renumbered(expert: Expert, n: int, codes: IntArray) -> Expert:
     assert isinstance(expert, ProductMixture | BlockMixture)  # the experts that have dictionaries
     k = n if isinstance(expert, ProductMixture) else expert.others.index(n)
     dictionaries = list(expert.dictionaries)
-    (family,) = dictionaries[k].families  # what conditioning on a set leaves
-    assert isinstance(family, Category)
-    dictionaries[k] = Dictionary((Category(np.searchsorted(codes, family.code).astype(float)),))
+    families = [family for family in dictionaries[k].families if isinstance(family, Category)]  # that is all of them
+    dictionaries[k] = Dictionary(
+        tuple(Category(np.searchsorted(codes, family.code).astype(float)) for family in families)
+    )
     return replace(expert, dictionaries=tuple(dictionaries))
 
 
