@@ -60,9 +60,9 @@ def same_model(a, b):
     )
 
 
-def make_classifier(n_components="auto", *, standardise=True, **parameters):
+def make_classifier(n_components="auto", **parameters):
     """A classifier that holds a JUPAD with these parameters."""
-    return JointClassifier(JUPAD(n_components, **parameters), standardise=standardise)
+    return JointClassifier(JUPAD(n_components, **parameters))
 
 
 def make_imputer(n_components="auto", *, sample_posterior=False, random_state=None, **parameters):

@@ -48,7 +48,7 @@ def test_targets_of_every_container(wrap):
 def test_probabilities_are_those_of_the_joint_density():
     columns = mixed_columns(150, gaps=True)
     X, y = table("pandas", columns).drop(columns="flag"), mixed_columns(150)["flag"]
-    model = make_classifier(**QUICK, standardise=False).fit(X, y)
+    model = make_classifier(**QUICK).fit(X, y)
     found = model.predict_proba(X)
     assert found.shape == (150, 2)
     np.testing.assert_allclose(found.sum(axis=1), 1)

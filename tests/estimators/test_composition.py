@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from tests.estimators.cases import QUICK
 
-from jointwise import JUPAD, JointClassifier, JointEstimator, JointImputer, PairwiseMarginals, Profile
+from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer, PairwiseMarginals, Profile
 from jointwise.exceptions import InputError, LeftOutWarning
 
 rng = np.random.default_rng(0)
@@ -70,7 +70,6 @@ def test_a_seed_of_its_own_is_the_held_one_s():
 def test_any_estimator_with_a_density_will_do():
     classifier = JointClassifier(Independence()).fit(X, Y)
     np.testing.assert_allclose(classifier.predict_proba(X), np.tile(np.bincount(Y) / 120, (120, 1)))
-    assert classifier.standardised_share_ == 0
     assert classifier.summary().startswith("JointClassifier, by JointDensity(3 variables")
     gappy = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     filled = JointImputer(Independence()).fit(gappy).transform(gappy)
@@ -116,7 +115,7 @@ def test_weights_pass_through_a_search(routing):
         model = JointClassifier(JUPAD(**QUICK))
         if routing:
             model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        search = GridSearchCV(model, {"estimator__n_components": [1, 2], "standardise": [False]}, cv=2)
+        search = GridSearchCV(model, {"estimator__n_components": [1, 2]}, cv=2)
         search.fit(X, Y, sample_weight=WEIGHTS)
     assert search.best_estimator_.estimator_.fit_.n_rows == WEIGHTS.sum()
 
@@ -143,6 +142,44 @@ def test_a_level_without_rows_is_no_class_of_counts():
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.predict_proba(frame[["a"]]).shape == (120, 2)
     assert model.score(frame[["a"]], frame["c"].astype(str)) > 0.7
+
+
+def test_counts_alone_are_fitted_by_a_jupad():
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.array(["no", "yes"])[Y]})
+    profile = Profile.of(frame)
+    schema = profile.schema()
+    marginals = PairwiseMarginals.of(frame, schema, profile.axes(schema, 32))
+    model = JointClassifier(random_state=3).fit_marginals(marginals)
+    assert isinstance(model.estimator_, JUPAD)
+    same = JointClassifier(JUPAD(random_state=3)).fit_marginals(marginals)
+    np.testing.assert_array_equal(model.predict_proba(frame[["a", "b"]]), same.predict_proba(frame[["a", "b"]]))
+    with pytest.raises(InputError, match=r"fits counts of pairs, such as JUPAD.*JointEstimator needs rows"):
+        JointClassifier(JointEstimator()).fit_marginals(marginals)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        JUPAD(**QUICK),
+        GaussianBlocks("none", n_components=2, random_state=0),
+        JointEstimator([("a", JUPAD(2, n_init=1)), ("b", GaussianBlocks("none", n_components=2))], random_state=0),
+    ],
+    ids=lambda held: type(held).__name__,
+)
+def test_a_level_without_rows_is_no_class_of_blocks(held):
+    """Levels that a table declares and no row has are conditioned away, in every kind of expert."""
+    levels = pd.Categorical(np.array(["no", "yes"])[Y], categories=["maybe", "yes", "never", "no"], ordered=True)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": levels})
+    model = JointClassifier(held).fit_blocks(lambda: [frame[:50], frame[50:]], "c")
+    assert model.classes_.tolist() == ["yes", "no"]
+    assert model.density_.schema["c"].ordered
+    joint = model.estimator_.density_
+    assert joint.schema["c"].categories == ("maybe", "yes", "never", "no")
+    by_all = joint.predict_proba("c", frame[["a", "b"]])[:, [1, 3]]
+    expected = by_all / by_all.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(frame[["a", "b"]]), expected, rtol=1e-9)
+    given = joint.condition({"c": {"yes", "no"}})
+    np.testing.assert_allclose(model.density_.logpdf(frame), given.logpdf(frame), rtol=1e-9)
 
 
 def test_a_mapping_s_further_columns_are_not_filled_in_again():

@@ -5,7 +5,6 @@ import pytest
 from tests.estimators.cases import QUICK, make_classifier
 
 from jointwise import JUPAD, ClassModel, load
-from jointwise.estimators import classifier
 from jointwise.exceptions import InputError, UnknownNameError
 
 
@@ -58,23 +57,12 @@ def test_a_classifier_in_blocks_is_that_of_the_whole():
     parts = [rows(table, np.arange(a, b)) for a, b in ((0, 7), (7, 200), (200, 300))]
     whole = make_classifier(random_state=0).fit({n: c for n, c in table.items() if n != "group"}, table["group"])
     pieces = make_classifier(random_state=0).fit_blocks(lambda: iter(parts), "group")
-    assert whole.standardised_share_ > 0
     assert pieces.target_name_ == "group"
     assert pieces.density_.names == ("number", "count", "sum", "group")
     assert pieces.feature_names_in_.tolist() == whole.feature_names_in_.tolist()
     assert pieces.classes_.tolist() == whole.classes_.tolist()
     np.testing.assert_array_equal(pieces.predict_proba(table), whole.predict_proba(table))
     assert pieces.score(table, table["group"]) == whole.score(table, table["group"])
-
-
-def test_a_classifier_of_too_many_cells_keeps_codes_only(monkeypatch):
-    table = mixed(200)
-    monkeypatch.setattr(classifier, "MOST_CELLS", 599)
-    with pytest.warns(UserWarning, match="200 rows of 3 columns, more than 599 cells"):
-        large = make_classifier(**QUICK).fit_blocks(lambda: [table], "group")
-    alone = make_classifier(**QUICK, standardise=False).fit_blocks
-    monkeypatch.setattr(classifier, "MOST_CELLS", 600)
-    np.testing.assert_array_equal(large.predict_proba(table), alone(lambda: [table], "group").predict_proba(table))
 
 
 @pytest.mark.parametrize(

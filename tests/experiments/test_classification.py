@@ -73,7 +73,7 @@ def test_a_first_size_that_is_too_large_raises():
         chosen_on_validation(method, split(), [9], 0)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "JUPAD()"])
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "JointEstimator()"])
 def test_every_method_learns_an_easy_table(name, monkeypatch):
     monkeypatch.setitem(classification.SPLITS, "Toy", split)
     result = run_method("Toy", 0, name, METHODS[name].quick_sizes, quick=True)
@@ -92,9 +92,9 @@ def texture_split(seed, *, quick):
 
 def toy_scores(n_seeds=4, gap=0.02):
     wobble = [0.0, 0.01, -0.01, 0.0, 0.02][:n_seeds]
-    levels = {"JUPAD()": 0.9, "GMM-Full": 0.9 - gap, "GMM-Diag": 0.8}
+    levels = {"JointEstimator()": 0.9, "GMM-Full": 0.9 - gap, "GMM-Diag": 0.8}
     return [
-        Score(dataset, method, seed, level + shift * (1 + (method == "JUPAD()")), 0, 1.0)
+        Score(dataset, method, seed, level + shift * (1 + (method == "JointEstimator()")), 0, 1.0)
         for dataset in ("Banknote", "Wifi")
         for method, level in levels.items()
         for seed, shift in enumerate(wobble)
@@ -103,8 +103,8 @@ def toy_scores(n_seeds=4, gap=0.02):
 
 def test_verdicts_are_computed():
     banknote, wifi = verdicts(toy_scores()).splitlines()
-    assert banknote.startswith("- **Does not hold:** JUPAD() has at least 0.99 on Banknote: 0.900")
-    assert wifi.startswith("- **Holds:** JUPAD() is no worse")
+    assert banknote.startswith("- **Does not hold:** JointEstimator() has at least 0.99 on Banknote: 0.900")
+    assert wifi.startswith("- **Holds:** JointEstimator() is no worse")
     assert "of GMM-Full (mean difference over the splits +0.020 ± 0.004)" in wifi
     assert "**Does not hold:**" in verdicts(toy_scores(gap=-0.02)).splitlines()[1]
     assert "**Holds:**" in verdicts(toy_scores(gap=-0.001)).splitlines()[1]  # within one standard error
@@ -113,7 +113,7 @@ def test_verdicts_are_computed():
 
 def test_the_table_has_the_best_in_bold_and_empty_cells_for_methods_not_run():
     lines = accuracy_table(toy_scores()).splitlines()
-    assert lines[2] == "| JUPAD() | **0.900 ± 0.008** | **0.900 ± 0.008** |"
+    assert lines[2] == "| JointEstimator() | **0.900 ± 0.008** | **0.900 ± 0.008** |"
     assert lines[3] == "| JUPAD(), joint alone |  |  |"
 
 
@@ -134,7 +134,7 @@ def test_the_report_writes_figures_and_a_section(tmp_path, monkeypatch):
         name: run_method(TEXTURES, 0, name, METHODS[name].quick_sizes, quick=True)
         for name in ("GMM-Full", "GMM-Diag", "GaussianNB")
     }
-    results["ours"] = {"score": results["GMM-Full"]["score"] | {"method": "JUPAD()"}}
+    results["ours"] = {"score": results["GMM-Full"]["score"] | {"method": "JointEstimator()"}}
     text = EXPERIMENT.report(results, tmp_path)
     for figure in ("classification.png", "classification-collage.png"):
         assert figure in text

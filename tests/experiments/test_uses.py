@@ -93,10 +93,13 @@ def test_a_miniature_run(module, tmp_path, monkeypatch):
     # small fits are enough to test the way from rows to page
     given = {f"x{n}": Dictionary.grid("gaussian", -3, 3, n=9, scale=1) for n in range(25)}
     small = {"n_components": 4, "beta": 2.0, "dictionaries": given, "learn_dictionary": False, "n_init": 1}
-    monkeypatch.setattr(samples, "JointClassifier", partial(make_classifier, **small))
+    monkeypatch.setattr(
+        samples, "JointClassifier", lambda _=None, *, random_state: make_classifier(random_state=random_state, **small)
+    )
     monkeypatch.setattr(conditional, "JUPAD", partial(JUPAD, **small))
+    monkeypatch.setattr(conditional, "JointEstimator", partial(JUPAD, **small))
     monkeypatch.setattr(samples, "RandomForestClassifier", partial(samples.RandomForestClassifier, 5))
-    monkeypatch.setattr(samples, "KEYS", {samples.REAL: "real", "JUPAD()": "jupad"})
+    monkeypatch.setattr(samples, "KEYS", {samples.REAL: "real", "JointEstimator()": "joint"})
     monkeypatch.setattr(module, "QUICK_TABLES", ("Banknote",))
     monkeypatch.setattr(conditional, "MOST_CELLS", 10)
     for name in module.QUICK_TABLES:
@@ -107,7 +110,7 @@ def test_a_miniature_run(module, tmp_path, monkeypatch):
     figures = sorted(path.name for path in tmp_path.iterdir())
     assert figures
     assert all(f"({figure})" in text for figure in figures)
-    assert "| JUPAD() | " in text
+    assert "| JointEstimator() | " in text
     keys = [task.key for task in module.EXPERIMENT.tasks(quick=False)]
     assert len(set(keys)) == len(keys)
 

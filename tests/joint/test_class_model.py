@@ -15,8 +15,9 @@ from jointwise import ClassModel, JointDensity
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError, UnknownNameError, UnseenCategoryWarning
 from jointwise.families import Gaussian, Laplace
-from jointwise.joint.classes import SecondDensity, read_model
+from jointwise.joint.classes import SecondDensity, read_model, with_levels
 from jointwise.joint.standardisation import ClassStandardisation
+from jointwise.joint.sum import WeightedSum
 from jointwise.tables.variables import Schema, Variable
 
 JOB = Variable("job", "categorical", categories=("cook", "nurse"), dtype="string")
@@ -123,6 +124,24 @@ def test_repr_names_class_and_features():
 
 def with_second(**changes):
     return replace(class_model().second, **changes)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.sets(st.integers(0, 2), min_size=1))
+def test_fewer_levels_are_a_condition(seed, kept):
+    """Any sum of experts, any variable: the density given the levels, with the levels renumbered."""
+    models = [class_model(seed), class_model(seed + 1)]
+    parts = [model.density.mixture for model in models]
+    density = replace(models[0].density, mixture=WeightedSum(parts, [0.3, 0.7]))
+    codes = sorted(kept)
+    fewer = with_levels(density, "kind", np.array(codes))
+    assert fewer.schema["kind"].categories == tuple(KIND.categories[code] for code in codes)
+    rows = {**table(), "kind": np.array([KIND.categories[code] for code in codes])[np.arange(12) % len(codes)]}
+    expected = density.logpdf(rows) - np.log(density.probability({"kind": set(fewer.schema["kind"].categories)}))
+    np.testing.assert_allclose(fewer.logpdf(rows), expected, rtol=1e-9)
+    np.testing.assert_allclose(ClassModel(fewer, "kind").predict_proba(table()).sum(axis=1), 1)
+    fewer = with_levels(density, "job", np.array([1]))
+    np.testing.assert_allclose(fewer.probability({"job": "nurse"}), 1)
 
 
 def standardisation(**changes):

@@ -182,7 +182,7 @@ def info(
 
 def _classes(model: ClassModel) -> str:
     second = f"{model.share:.0%} by a second density, of columns standardised within classes"
-    return f"classes of {shown(model.target)}: {second if model.second else 'by the joint density alone'}"
+    return f"classes of {shown(model.target)}: {second if model.second else 'by the joint density'}"
 
 
 def _columns(density: JointDensity) -> dict[str, list[Any]]:

@@ -50,10 +50,6 @@ def load_classes(path: str, missing: Sequence[str], target: str) -> ClassModel:
     variable = density.schema[target]
     if variable.categories is None:
         raise InputError(f"{shown(target)} is {variable.kind}, not categorical; fit the model with --target {target}.")
-    note(
-        f"Note: {path} was not fitted with --target {target}, which may classify better; only its joint density is "
-        "used."
-    )
     return ClassModel(density, target)
 
 
@@ -118,8 +114,7 @@ def fit_table(
 ) -> JointEstimator | JUPAD | JointClassifier:
     """Fit a table in blocks: one pass each for types, profile and codes; only the codes are kept.
 
-    With a target, a classifier is fitted, which also keeps the cells of tables that are not too large as numbers. Rows
-    without a class are left out.
+    With a target, a classifier is fitted, and rows without a class are left out.
 
     Parameters
     ----------
@@ -140,7 +135,7 @@ def fit_table(
     dtypes = {name: types[name] for name in names}
     passes = iter(["Looking at the columns", "Coding the rows"])
     if target is not None:
-        passes = iter(["Looking at the class", *passes, "Reading the numbers"])
+        passes = iter(["Looking at the class", *passes])
 
     def blocks() -> Iterator[Table]:
         first = 0
@@ -202,10 +197,7 @@ def plain_model(model: JointEstimator | JUPAD | JointClassifier) -> ClassModel |
     density = plain_density(model.density_)
     if not isinstance(model, JointClassifier):
         return density
-    second = model.class_model_.second
-    if second is not None:
-        second = replace(second, density=plain_density(second.density))
-    return ClassModel(density, model.target_name_, second)
+    return ClassModel(density, model.target_name_)
 
 
 def plain_density(density: JointDensity) -> JointDensity:

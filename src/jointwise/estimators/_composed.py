@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import clone
@@ -17,9 +18,9 @@ from jointwise.joint.density import JointDensity
 class ComposedEstimator(TableEstimator):
     """An estimator that rests on the ``density_`` of the one it holds, which it clones and fits."""
 
-    def _unfitted(self) -> Any:
+    def _unfitted(self, default: Callable[[], Any] = JointEstimator) -> Any:
         """Return a copy of the estimator to be fitted, with this one's seed if it has one."""
-        held = JointEstimator() if self.estimator is None else self.estimator
+        held = default() if self.estimator is None else self.estimator
         if isinstance(held, type) or not (hasattr(held, "fit") and hasattr(held, "get_params")):
             raise InputError(
                 "`estimator` must be an estimator that has a `density_` once fitted, such as JointEstimator(), or "
@@ -53,11 +54,7 @@ class ComposedEstimator(TableEstimator):
         held = self.estimator_
         # a paragraph on the fit, then the table of columns
         fit, *table = (held.summary() if hasattr(held, "summary") else repr(self.density_)).split("\n\n", 1)
-        return "\n\n".join(["\n".join([f"{type(self).__name__}, by {fit}", *self._notes()]), *table])
-
-    def _notes(self) -> list[str]:
-        """Return further lines for the summary."""
-        return []
+        return "\n\n".join([f"{type(self).__name__}, by {fit}", *table])
 
 
 def weights_for(estimator: Any, sample_weight: Any) -> dict[str, Any]:

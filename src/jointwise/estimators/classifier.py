@@ -7,32 +7,19 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
-from jointwise._checks import shown, unknown_name, warn_caller
-from jointwise._progress import progress, tell
+from jointwise._checks import shown, unknown_name
 from jointwise._typing import AnyArray, FloatArray
-from jointwise.estimators._columns import most_bins
 from jointwise.estimators._composed import ComposedEstimator, weights_for
-from jointwise.estimators._summary import warn_unfinished
-from jointwise.estimators._tables import generator
+from jointwise.estimators.jupad import JUPAD
 from jointwise.exceptions import InputError
-from jointwise.fitting import Fit
-from jointwise.fitting.second import fit_second, without_unmet_classes
-from jointwise.joint.classes import ClassModel, SecondDensity
-from jointwise.joint.density import JointDensity
+from jointwise.joint.classes import ClassModel, with_levels
 from jointwise.marginals import PairwiseMarginals
-from jointwise.rows.sources import LocalSource, find_source
+from jointwise.rows.sources import find_source
 from jointwise.tables import Table, encode, read_table
-from jointwise.tables.variables import Schema, unused_name
-
-# With more classes there is no second density: it evaluates each row once per class.
-MOST_CLASSES = 100
-# Most cells, the class's included, of a table that is kept as numbers for a second density: they take 200 MB, and a fit
-# holds three to four copies.
-MOST_CELLS = 25_000_000
+from jointwise.tables.variables import unused_name
 
 
 class JointClassifier(ClassifierMixin, ComposedEstimator):
@@ -41,22 +28,13 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     The class is one more categorical column of the table, so gaps in the features, at fit or at prediction, need no
     treatment: they are integrated out.
 
-    A product of columns is weak at linear correlation, so around a :class:`jointwise.JUPAD` a second joint density is
-    used too, of the columns of numbers standardised within each class: centred, of unit variance and uncorrelated.
-
-    .. math:: P(y \mid x) = (1 - s)\, P_1(y \mid x) + s\, P_2(y \mid x), \qquad
-              P_2(y \mid x) \propto g(W_y^\top (x - \mu_y), y)\, |\det W_y|
-
-    Held-out rows find the share s. Rows with a gap in those columns use the first density alone.
+    .. math:: P(y \mid x) = \frac{f(x, y)}{\sum_k f(x, k)}
 
     Parameters
     ----------
     estimator : estimator with ``density_``, optional
         Learns the joint density of features and class; :class:`jointwise.JointEstimator` by default. It is cloned, not
         changed, and told in its parameter ``kinds`` that the class is categorical.
-    standardise : bool
-        Whether to use the second density. Without it, probabilities are exactly those of ``density_``, and a fit takes
-        about half the time. Only where the estimator is a :class:`jointwise.JUPAD` that fits rows.
     random_state : int, RandomState or None
         Seed of the estimator's clone; None leaves the estimator's own.
 
@@ -67,13 +45,10 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     estimator_ : estimator
         The fitted clone.
     density_ : JointDensity
-        Joint density of the features and of the class, which is the last variable.
+        Joint density f of the features and of the class, which is the last variable. Levels of the class that no row
+        has are left out.
     target_name_ : str
         Name of the class in ``density_``.
-    standardised_share_ : float
-        The share s of the second density; zero where there is none.
-    standardised_density_ : JointDensity or None
-        The second density g: of the mixtures of columns, then of the other columns and of the class.
     class_model_ : ClassModel
         What predicts classes, with ``save``. :meth:`jointwise.ClassModel.load` reads it back, and
         :func:`jointwise.load` reads ``density_`` from the same file.
@@ -92,11 +67,9 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         self,
         estimator: Any = None,
         *,
-        standardise: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
-        self.standardise = standardise
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -115,7 +88,6 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             )
         if y is None:
             raise InputError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        self._check_parameters()
         inner = self._unfitted()
         table = self._read(X, reset=True)
         target = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
@@ -126,17 +98,13 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         joint = table.with_column(name, target)
         _with_class(inner, name)
         self._keep_density(inner.fit(joint, **weights_for(inner, sample_weight)), name)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        self._ask_second(lambda schema: encode(joint, schema), weights)
         self.classes_ = np.array(self.class_model_.classes, dtype=target.dtype)
         return self
 
     def fit_blocks(self, blocks: Callable[[], Iterable[Any]], target: str) -> Self:
         """Learn from a table that comes in blocks and holds the class as one of its columns.
 
-        The fit is the same, bit for bit, as that of the whole table. Tables of up to 25 million cells are read once
-        more for the second density, which keeps their cells as numbers. Larger ones are classified by ``density_``
-        alone, with a warning.
+        The fit is the same, bit for bit, as that of the whole table.
 
         Parameters
         ----------
@@ -155,7 +123,6 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         >>> model.classes_.tolist(), model.feature_names_in_.tolist()
         ([0, 1, 2], ['acid', 'hue'])
         """
-        self._check_parameters()
         inner = self._unfitted()
 
         def class_last() -> Iterator[Table]:
@@ -167,19 +134,10 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         self._keep_density(inner.fit_blocks(class_last), target)
         self._adopt_names(inner.n_features_in_ - 1)
         self.classes_ = np.array(self.class_model_.classes)
-        first = self._first_fit()
-        if first is not None and first.n_rows * inner.n_features_in_ > MOST_CELLS:
-            warn_caller(
-                f"The table has {first.n_rows:,.0f} rows of {inner.n_features_in_} columns, more than {MOST_CELLS:,} "
-                "cells: classes are predicted by `density_` alone, without a second density. Fit fewer rows for one.",
-                UserWarning,
-            )
-            return self
-        self._ask_second(lambda schema: LocalSource(class_last).encoded(schema), None)
         return self
 
     def fit_marginals(self, marginals: PairwiseMarginals) -> Self:
-        """Fit from pair counts alone; no row is needed.
+        """Fit from pair counts alone; no row is needed. The default estimator is then a :class:`jointwise.JUPAD`.
 
         Parameters
         ----------
@@ -193,7 +151,13 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
                 f"{shown(target.name)} is {target.kind}, of {len(marginals.schema)} in all. Use `marginals.select` to "
                 "put the class last."
             )
-        self._keep_density(self._unfitted().fit_marginals(marginals), target.name)
+        inner = self._unfitted(JUPAD)
+        if not hasattr(inner, "fit_marginals"):
+            raise InputError(
+                f"`estimator` must be one that fits counts of pairs, such as JUPAD(); {type(inner).__name__} needs "
+                "rows: use `fit`."
+            )
+        self._keep_density(inner.fit_marginals(marginals), target.name)
         self._adopt_names(len(marginals.schema) - 1)
         self.classes_ = np.array(self.class_model_.classes)
         return self
@@ -209,71 +173,16 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         best = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[best])
 
-    def _check_parameters(self) -> None:
-        if not isinstance(self.standardise, bool):
-            raise InputError(f"`standardise` must be True or False; got {shown(self.standardise)}.")
-
-    def _notes(self) -> list[str]:
-        share = self.standardised_share_
-        told = f"classes: {share:.0%} by a second density, of columns standardised within classes"
-        return [told] if share else []
-
     def _keep_density(self, fitted: Any, target: str) -> None:
+        """Keep what the held estimator has learned, without classes that no row has."""
         self._keep_fitted(fitted)
         if len(self.density_.names) == 1:
             raise InputError(f"The table has no column beside {shown(target)} to predict it from; keep some.")
-        fit = getattr(fitted, "fit_", None)
-        self._fit = without_unmet_classes(fit) if isinstance(fit, Fit) else None
-        if self._fit is not None:
-            self.density_ = self._fit.density
+        counts = getattr(getattr(fitted, "fit_", None), "level_counts", {}).get(target)
+        if counts is not None:
+            self.density_ = with_levels(self.density_, target, np.flatnonzero(counts))
         self.target_name_ = target
-        self._keep_classes(None)
-
-    def _keep_classes(self, second: SecondDensity | None) -> None:
-        """Keep what predicts classes: ``density_``, and perhaps a second density."""
-        self.class_model_ = ClassModel(self.density_, self.target_name_, second)
-        self.standardised_share_ = self.class_model_.share
-        self.standardised_density_: JointDensity | None = second.density if second else None
-
-    def _first_fit(self) -> Fit | None:
-        """Return the fit of ``density_`` if a second density can be used beside it."""
-        fit = self._fit
-        if fit is None or fit.choice.beta is None or fit.was_interrupted:
-            return None
-        return fit if self.standardise and 1 < len(self.class_model_.classes) <= MOST_CLASSES else None
-
-    def _ask_second(self, encoded: Callable[[Schema], FloatArray], weights: FloatArray | None) -> None:
-        """Fit a density of standardised columns too, if that can help.
-
-        Parameters
-        ----------
-        encoded : callable
-            Returns the rows as numbers by a schema; shape (n, N).
-        weights : array of shape (n,), optional
-        """
-        first = self._first_fit()
-        if first is None:
-            return
-        schema, name = self.density_.schema, type(self).__name__
-        watched, seed = bool(getattr(self.estimator_, "verbose", False)), self.estimator_.random_state
-        tell(name, "a second density for the classes, of columns standardised within each", enabled=watched)
-        try:
-            rows = encoded(schema)
-            with progress(name, first.options.max_iter, enabled=watched) as callback:
-                bins = most_bins(schema, self.estimator_.n_bins)
-                found = fit_second(first, rows, weights, bins, lambda: generator(seed), callback)
-        except KeyboardInterrupt:
-            if not first.options.keep_on_interrupt:
-                raise
-            warn_caller(
-                "The fit was interrupted after that of `density_`, which alone predicts the classes. Fit again for the "
-                "rest.",
-                ConvergenceWarning,
-            )
-            return
-        if found is not None:
-            warn_unfinished(found[1])
-            self._keep_classes(found[0])
+        self.class_model_ = ClassModel(self.density_, target)
 
 
 def _with_class(estimator: Any, name: str, usual: str = "categorical") -> None:

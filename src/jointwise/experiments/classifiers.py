@@ -18,12 +18,12 @@ from jointwise._typing import AnyArray
 from jointwise.dictionary import Dictionary
 from jointwise.estimators import JUPAD, JointClassifier
 from jointwise.exceptions import CovarianceError, RankError
-from jointwise.experiments.distances import CPD, DEFAULT, PAPER
+from jointwise.experiments.distances import CPD, PAPER, STACK
 from jointwise.experiments.splits import TEXTURES, Split
 from jointwise.relatives import CPD3, GaussianMixtureDensity
 
 GIVEN = "JUPAD, paper's dictionaries"
-# A control: the joint density of the columns as they are, without the standardised one.
+# A control: a mixture of products alone, without Gaussian blocks.
 ALONE = "JUPAD(), joint alone"
 GMM_FULL, GMM_DIAG = "GMM-Full", "GMM-Diag"
 # CPD-3 on textures uses 2% of the 2,300 triples of 25 pixels and fewer sweeps; otherwise a fit would take minutes.
@@ -98,8 +98,8 @@ def _paper(n_components: int, dictionaries: Mapping[str, Dictionary], seed: int)
 
 
 METHODS: dict[str, Method] = {
-    DEFAULT: Method("jupad", lambda _, __, ___, seed: JointClassifier(random_state=seed)),
-    ALONE: Method("jupad-alone", lambda _, __, ___, seed: JointClassifier(standardise=False, random_state=seed)),
+    STACK: Method("joint", lambda _, __, ___, seed: JointClassifier(random_state=seed)),
+    ALONE: Method("jupad-alone", lambda _, __, ___, seed: JointClassifier(JUPAD(random_state=seed))),
     PAPER: Method("jupad-paper", lambda F, _, __, seed: _paper(F, {}, seed), "F", (5, 10, 15, 20, 30), (10, 20), (10,)),
     GIVEN: Method(
         "jupad-dictionaries",

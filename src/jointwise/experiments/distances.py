@@ -15,6 +15,7 @@ from jointwise.experiments.page import markdown_table, save_figure, with_error
 PAPER = "JUPAD as in the paper"
 CONTROL = "JUPAD as in the paper, true atoms"
 DEFAULT = "JUPAD()"
+STACK = "JointEstimator()"
 CPD = "CPD-3"
 MIXTURES = "best GMM"
 INDEPENDENCE = "independence"

@@ -4,8 +4,7 @@
 it, and how each stage went. :func:`fit_pairs` does the same from the counts of pairs alone. `rows` and `pairs` are the
 two roads. `choice` chooses dictionaries, number of components and beta; `starts`, `atoms` and `average` are the stages
 of a fit from rows, in the `order` of content; `possible` leaves no row impossible. `blocks` fits mixtures with a
-Gaussian block, and `stack` weighs several fits. `held_out` checks a fit, `second` adds a density for classes, and
-`checkpoint` keeps where a fit stands.
+Gaussian block, and `stack` weighs several fits. `held_out` checks a fit, and `checkpoint` keeps where a fit stands.
 """
 
 from __future__ import annotations

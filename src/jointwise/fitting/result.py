@@ -16,6 +16,7 @@ from jointwise.joint.check import Check
 from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
 from jointwise.solvers import Solution, Status
+from jointwise.tables.variables import Schema
 
 # One dictionary per variable, for each of the models that are averaged.
 Models = tuple[tuple[Dictionary, ...], ...]
@@ -82,8 +83,8 @@ class Choice:
         """
         distinct = [Dictionary.from_dict(d) for d in data["dictionaries"]]
         models = tuple(tuple(distinct[number] for number in model) for model in data["models"])
-        if len(models) != n_models:
-            raise FileFormatError(f"it must choose {n_models} models, not {len(models)}")
+        if not 1 <= len(models) <= n_models:
+            raise FileFormatError(f"it must choose up to {n_models} models, not {len(models)}")
         for model in models:
             for dictionary, axis, counts in zip(model, rows.axes, rows.column_counts, strict=True):
                 if not dictionary.masses(axis)[counts > 0].any(axis=1).all():
@@ -154,3 +155,20 @@ class Fit(Ended):
     gain: float | None = None
     check: Check | None = None
     counts: tuple[FloatArray, ...] = ()
+
+    @property
+    def level_counts(self) -> dict[str, FloatArray]:
+        """Rows at each level of each categorical column, by name."""
+        return level_counts(self.density.schema, self.counts)
+
+
+def level_counts(schema: Schema, counts: Sequence[FloatArray]) -> dict[str, FloatArray]:
+    """Return the rows at each level of each categorical column, by name.
+
+    Parameters
+    ----------
+    schema : Schema
+    counts : sequence of arrays of shape (n_bins,)
+        Rows in each bin of each column.
+    """
+    return {v.name: c for v, c in zip(schema, counts, strict=True) if v.categories is not None}

@@ -169,6 +169,11 @@ class StackFit(Ended):
         return {f"{name}: {stage}": run for name, fit in self.fits.items() for stage, run in fit.stages.items()}
 
     @property
+    def level_counts(self) -> Mapping[str, FloatArray]:
+        """Rows at each level of each categorical column, by name; all experts have met the same."""
+        return next(iter(self.fits.values())).level_counts
+
+    @property
     def final(self) -> tuple[Solution[Any], ...]:  # type: ignore[override]  # a property here
         """The runs whose answers the experts are."""
         return tuple(run for fit in self.fits.values() for run in fit.final)

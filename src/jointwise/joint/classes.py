@@ -1,14 +1,13 @@
 """ClassModel: a complete model of the class of a row, in one object and one file.
 
-A joint density of features and class gives the class of a row by Bayes' rule. If columns of numbers are correlated, a
-second density, of those columns standardised within each class, may do better. The probabilities are then a weighted
-mean of both.
+A joint density of features and class gives the class of a row by Bayes' rule. Older files may hold a second density
+too, of columns standardised within each class; the probabilities are then a weighted mean of both. New files have none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,64 @@ import numpy as np
 from scipy.special import softmax
 
 from jointwise._checks import listed, shown
-from jointwise._typing import AnyArray, FloatArray
+from jointwise._typing import AnyArray, FloatArray, IntArray
+from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
+from jointwise.families import Category
 from jointwise.joint import serialization
+from jointwise.joint.block import BlockMixture
 from jointwise.joint.density import JointDensity
+from jointwise.joint.events import Values
 from jointwise.joint.expert import Expert
 from jointwise.joint.prediction import category_probabilities
+from jointwise.joint.product import ProductMixture
 from jointwise.joint.serialization import CLASSES, without_classes
 from jointwise.joint.standardisation import ClassStandardisation
+from jointwise.joint.sum import mixed, parts_of
 from jointwise.tables import decode, encode
 from jointwise.tables.variables import Kind, Schema, Variable
+
+
+def with_levels(density: JointDensity, name: str, codes: IntArray) -> JointDensity:
+    """Return the density given that a categorical variable has one of some levels, as its only levels.
+
+    Parameters
+    ----------
+    density : JointDensity
+    name : str
+    codes : array of shape (K,)
+        Positions of the levels to keep, increasing.
+
+    Examples
+    --------
+    >>> schema = Schema((Variable("size", "categorical", categories=("S", "M", "L"), dtype="string"),))
+    >>> f = JointDensity(schema, ProductMixture([1.0], [[[0.5], [0.2], [0.3]]], [Dictionary.categories(3)]))
+    >>> with_levels(f, "size", np.array([0, 2])).mixture.coefficients[0].ravel()
+    array([0.625, 0.375])
+    """
+    n, variables = density.schema.index(name), list(density.schema)
+    levels = variables[n].categories or ()
+    if len(codes) == len(levels):
+        return density
+    variables[n] = replace(
+        variables[n], categories=tuple(levels[code] for code in codes), observed=(0.0, len(codes) - 1.0)
+    )
+    given = density.mixture.condition({n: Values(tuple(codes.astype(float).tolist()))})
+    parts, shares = zip(*parts_of(given), strict=True)
+    mixture = mixed([_renumbered(part, n, codes) for part in parts], shares)
+    return replace(density, schema=Schema(tuple(variables), density.schema.container), mixture=mixture)
+
+
+def _renumbered(expert: Expert, n: int, codes: IntArray) -> Expert:
+    """Return an expert whose categories of variable n, all among ``codes``, are their positions there."""
+    assert isinstance(expert, ProductMixture | BlockMixture)  # the experts that have dictionaries
+    k = n if isinstance(expert, ProductMixture) else expert.others.index(n)
+    dictionaries = list(expert.dictionaries)
+    families = [family for family in dictionaries[k].families if isinstance(family, Category)]  # that is all of them
+    dictionaries[k] = Dictionary(
+        tuple(Category(np.searchsorted(codes, family.code).astype(float)) for family in families)
+    )
+    return replace(expert, dictionaries=tuple(dictionaries))
 
 
 def standardised_probabilities(standardisation: ClassStandardisation, mixture: Expert, rows: FloatArray) -> FloatArray:
@@ -61,7 +108,7 @@ def pooled(first: FloatArray, second: FloatArray, share: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SecondDensity:
-    """A density of columns standardised within classes, and its weight.
+    """A density of columns standardised within classes, and its weight, as older files may hold it.
 
     Parameters
     ----------
@@ -118,9 +165,9 @@ class SecondDensity:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassModel:
-    r"""A model of the class of a row: a joint density of features and class, and optionally a second one.
+    r"""A model of the class of a row: a joint density f of features and class.
 
-    .. math:: P(y \mid x) = (1 - s)\, P_1(y \mid x) + s\, P_2(y \mid x)
+    .. math:: P(y \mid x) = \frac{f(x, y)}{\sum_k f(x, k)}
 
     It is the ``class_model_`` of a fitted :class:`jointwise.JointClassifier`. :meth:`save` writes it to a file;
     :func:`jointwise.load` reads the joint density from that file.
@@ -131,7 +178,8 @@ class ClassModel:
     target : str
         The class: a categorical variable of ``density``, the last one if there is a second density.
     second : SecondDensity, optional
-        Density of columns standardised within classes, with its share s.
+        Density of columns standardised within classes, which older files may hold. The probabilities are then a mean of
+        those of both densities, with its share as the weight.
 
     Examples
     --------

@@ -17,6 +17,7 @@ from jointwise.fitting.blocks.result import BlockFit
 from jointwise.fitting.blocks.start import START_ROWS, settled_start
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
 from jointwise.fitting.order import in_canonical_order
+from jointwise.fitting.result import level_counts
 from jointwise.fitting.starts import part_sizes, spread_positions
 from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
@@ -81,7 +82,8 @@ def fit_blocks(
         checkpoint.remove()
     density = JointDensity(rows.schema, design.expert(averaged(fitted), rows)).marginal(names)
     final = tuple(stages.values())
-    return BlockFit(density, options, choice, rows.axes, rows.n_rows, stages, final, design)
+    levels = level_counts(rows.schema, rows.column_counts)
+    return BlockFit(density, options, choice, rows.axes, rows.n_rows, stages, final, design, levels)
 
 
 def _fit_models(

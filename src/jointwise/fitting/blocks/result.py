@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.fitting.blocks.choice import BlockChoice
 from jointwise.fitting.blocks.design import Design
@@ -36,6 +37,8 @@ class BlockFit(Ended):
         Those whose answer the density is, or is the average of.
     design : Design
         The columns of the block with their warps, and why other columns are not in it.
+    level_counts : mapping of str to array of shape (n_levels,)
+        Rows at each level of each categorical column.
     """
 
     density: JointDensity
@@ -46,3 +49,4 @@ class BlockFit(Ended):
     stages: Mapping[str, Solution[Any]]
     final: tuple[Solution[Any], ...]
     design: Design
+    level_counts: Mapping[str, FloatArray]

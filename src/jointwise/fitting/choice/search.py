@@ -26,7 +26,7 @@ from jointwise.solvers.accelerated import LEAST_MASS
 
 # What is tried: strengths of the prior, in rows, and numbers of components; the search begins in the middle.
 BETAS = (0.1, 0.3, 1.0, 3.0, 8.0, 16.0, 30.0)
-NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512)
+NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256)
 FIRST_BETA, FIRST_NUMBER = 3.0, 8
 # Largest number of rows, and how many models are averaged up to it: the fewer rows, the more there is to gain.
 MODELS = ((10_000, 5), (50_000, 3))
@@ -44,7 +44,7 @@ LARGE_TABLE = 2_000
 # components times rows stay below `MOST_WORK`, which bounds the time of a pass.
 GROWTH, MANY, MOST_WORK = 0.3, 64, 128_000_000
 # From `SMALL_TABLE` rows on, averages of at most this many models are compared too, also with more than `MANY`
-# components, which one model seldom bears.
+# components, which one model seldom bears. Of such large models no more are fitted, and their atoms are not learned.
 AVERAGED = 3
 
 # Held-out scores by set of dictionaries, number of components, strength of the prior and whether atoms are learned.
@@ -136,13 +136,14 @@ def _searched(
         _, n_components, beta = averages.climb(n_components, beta)
         score = searches[best].held_out(n_components, beta)
     learn = must_learn
-    if may_learn and n_components > 1:
+    if may_learn and 1 < n_components <= MANY:
         learned = searches[best].held_out(n_components, beta, learn=True)
         learn = learned > score + LEARNING_GAIN
         score = learned if learn else score
     if len(numbers) > 1 and n_components > 1:
         n_components = _grown(n_components, len(rows), max(numbers))
-    return Choice(sets[best], n_components, beta, learn, score, searches[best].independence)
+    models = sets[best] if n_components <= MANY else sets[best][:AVERAGED]
+    return Choice(models, n_components, beta, learn, score, searches[best].independence)
 
 
 def _grown(n_components: int, n_rows: int, most: int) -> int:

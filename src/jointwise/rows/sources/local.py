@@ -11,16 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
-from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
 from jointwise.rows.base import Rows, StatisticT
 from jointwise.rows.coded import CodedRows
 from jointwise.rows.sources.base import Source
 from jointwise.rows.store import Store
-from jointwise.tables import Table, encode, read_table
+from jointwise.tables import Table, read_table
 from jointwise.tables.variables import Schema
 
 # Cells of a block: enough for long columns, few enough that several blocks need little memory.
@@ -94,10 +91,6 @@ class LocalSource(Source):
                 if part.weights is not None:
                     weights.append(part.weights)
             yield CodedRows(schema, tuple(axes), codes.array(), weights.array() if self.weights else None)
-
-    def encoded(self, schema: Schema) -> FloatArray:
-        """Return all rows as numbers, eight bytes a cell, in the column order of a schema; shape (n, N)."""
-        return np.concatenate(list(self._map(partial(encode, schema=schema))))
 
     def _map(self, function: Callable[[Any], ResultT]) -> Iterator[ResultT]:
         """Yield the results of a function for each block, in order; a few blocks run at a time, each in a thread."""
