@@ -149,6 +149,7 @@ def test_pipes_of_the_shell(model, table, tmp_path):
     assert "is empty" in shell("jw query <(true) sex", model)[2]
 
 
+@pytest.mark.slow
 @needs_bash
 def test_pipes_with_names_links_and_modes(model, table, tmp_path):
     pipe, link, out = (tmp_path / name for name in ("pipe", "link.csv", "far.csv"))

@@ -44,6 +44,7 @@ def test_gaps_do_not_hide_an_odd_row(model, tmp_path):
     assert (rows[0]["row"], rows[0]["oddest"]) == ("41", "monthly pay")
 
 
+@pytest.mark.slow
 def test_without_a_model_rows_are_judged_by_models_of_other_rows(tmp_path, monkeypatch):
     columns = people(150, seed=1) | {"name": [f"person {i}" for i in range(150)]}
     columns["age"][40] = "1924"

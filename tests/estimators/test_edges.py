@@ -129,6 +129,7 @@ def test_sixty_columns():
     assert -85 < model.score(fresh) < -70
 
 
+@pytest.mark.slow
 def test_wide_tables_share_their_bins(monkeypatch):
     monkeypatch.setattr(_columns, "MOST_BINS_OF_ALL", 100)
     bins = []

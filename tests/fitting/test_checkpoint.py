@@ -143,6 +143,7 @@ def test_a_fit_stopped_anywhere_goes_on_from_the_last_write_to_the_same_model(wa
         assert not path.exists(), place
 
 
+@pytest.mark.slow
 def test_a_fit_stopped_on_a_part_of_many_rows_goes_on_from_there(watch, tmp_path, monkeypatch):
     """The same part is drawn again, and only the passes since the last write are repeated."""
     monkeypatch.setattr(starts, "PART_ROWS", 10)

@@ -43,6 +43,9 @@ LARGE_TABLE = 2_000
 # Larger tables bear more components: their number grows with this power of the rows, beyond `MANY` of them only while
 # components times rows stay below `MOST_WORK`, which bounds the time of a pass.
 GROWTH, MANY, MOST_WORK = 0.3, 64, 128_000_000
+# More than `MANY` components are tried only while components times bins of all columns stay below this: tables that
+# leave the processor's cache make passes many times slower.
+MOST_ENTRIES = 200_000
 # From `SMALL_TABLE` rows on, averages of at most this many models are compared too, also with more than `MANY`
 # components, which one model seldom bears. Of such large models no more are fitted, and their atoms are not learned.
 AVERAGED = 3
@@ -76,7 +79,7 @@ def choose_model(
     """
     checkpoint = checkpoint or Checkpoint()
     n_models = number_of_models(options, len(rows))
-    numbers = NUMBERS if options.n_components == "auto" else (options.n_components,)
+    numbers = _numbers(rows) if options.n_components == "auto" else (options.n_components,)
     betas = BETAS if options.beta == "auto" else (options.beta,)
     kept = checkpoint.find("choice", lambda data: Choice.from_dict(data, rows, n_models, numbers, betas))
     if kept is not None:
@@ -85,6 +88,12 @@ def choose_model(
     checkpoint.keep("choice", choice.to_dict())
     checkpoint.flush()
     return choice
+
+
+def _numbers(rows: Rows) -> tuple[int, ...]:
+    """Return the numbers of components that are tried: those whose tables of all bins are small enough for a cache."""
+    most = max(MANY, MOST_ENTRIES // sum(rows.n_bins))
+    return tuple(number for number in NUMBERS if number <= most)
 
 
 def number_of_models(options: Options, n_rows: int) -> int:
