@@ -195,7 +195,10 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
             coarse = columns.coarse_of(rows)
             return fit_blocks(rows, coarse, options, rng, callback, choice=choice, checkpoint=checkpoint)
 
-        return Learner(name, look, choose, learn)
+        def single(choice: BlockChoice) -> BlockChoice:
+            return replace(choice, n_models=1)
+
+        return Learner(name, look, choose, single, learn)
 
     def _keep(self, fit: BlockFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short."""

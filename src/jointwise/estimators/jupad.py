@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -251,7 +252,10 @@ class JUPAD(DensityEstimator[Options]):
                 return fit_rows(coarse(rows), options, rng, callback, choice=choice, checkpoint=checkpoint)
             return fit_pairs(coarse(rows).pairs(), options, rng, callback)
 
-        return Learner(name, look, choose, learn)
+        def single(choice: Choice | None) -> Choice | None:
+            return choice and replace(choice, models=choice.models[:1])
+
+        return Learner(name, look, choose, single, learn)
 
     def _keep(self, fit: Fit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short or is far off."""

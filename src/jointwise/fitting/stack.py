@@ -28,7 +28,7 @@ from jointwise.exceptions import InputError
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
-from jointwise.fitting.choice.folds import row_folds
+from jointwise.fitting.choice.folds import SMALL_TABLE, row_folds
 from jointwise.fitting.held_out import Repeated, check_part
 from jointwise.fitting.options import Options
 from jointwise.fitting.order import in_canonical_order, with_columns
@@ -99,6 +99,8 @@ class Learner:
         Returns the density of a short fit with usual settings, from rows, a generator and known dictionaries.
     choose : callable
         Returns what is to be fitted, from rows, a generator, a checkpoint and known dictionaries.
+    single : callable
+        Returns what was chosen, with one model instead of an average of several.
     fit : callable
         Returns a fit, from rows, what was chosen, a generator, a callback and a checkpoint.
     """
@@ -106,6 +108,7 @@ class Learner:
     name: str
     look: Callable[[Rows, np.random.Generator, Known], JointDensity]
     choose: Callable[[Rows, np.random.Generator, Checkpoint, Known], Any]
+    single: Callable[[Any], Any]
     fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit]
 
 
@@ -309,7 +312,10 @@ class _Work:
         self.tell(f"{name}: fitting {what}")
         rng = np.random.default_rng([self.seed, number, 1])
         record = self.checkpoint.section(f"{name}: {what}", rng)
-        return learner.fit(rows, self.choices[name], rng, callback, record)
+        choice = self.choices[name]
+        if rows is not self.rows and len(self.rows) >= SMALL_TABLE:  # one model of many rows tells enough
+            choice = learner.single(choice)
+        return learner.fit(rows, choice, rng, callback, record)
 
     def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
         """Log-density of the encoded rows ``X`` under every expert, after a short look at the rest."""

@@ -20,7 +20,7 @@ from jointwise.solvers import solve
 from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
-NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 NUS = (0.5, 3.0, 20.0, 100.0)
 FIRST_NUMBER, FIRST_NU = 6, 20.0
 # A component needs more rows than this.
@@ -30,7 +30,7 @@ GROWTH = 0.3
 # Most rows x components x numbers of a row and component that one pass takes, about two seconds on two cores.
 MOST_WORK = 1e9
 # Smallest gain, in nats per row, that counts.
-LEAST_GAIN = 1e-3
+LEAST_GAIN = 5e-3
 # A climb goes on over this many numbers that gain nothing.
 PATIENCE = 2
 # Runs that are only compared stop early.
