@@ -56,6 +56,10 @@ def test_without_two_columns_for_a_block_products_are_alone():
     model = JointEstimator(random_state=0).fit(table)
     assert model.expert_weights_ == {"jupad": 1.0}
     assert isinstance(model.density_.mixture, ProductMixture)
+    assert model.check_ is None  # too few rows
+    again = JointEstimator(random_state=0).fit({name: table[name] for name in ("kind", "a")})
+    np.testing.assert_allclose(again.score_samples(table), model.score_samples(table), atol=1e-12)
+    assert JointEstimator(random_state=0).fit({"kind": np.repeat(["x", "y", "x"], 100)}).check_ is not None
 
 
 def test_given_experts_have_their_parameters():

@@ -53,8 +53,8 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
     ) -> Fit | BlockFit | StackFit:
         """Fit coded rows."""
 
-    def learner(self, name: str, columns: Columns) -> Learner:
-        """Return how a stack learns this estimator from rows with fine axes."""
+    def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
+        """Return how a stack learns this estimator from rows with fine axes, perhaps as its only expert."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

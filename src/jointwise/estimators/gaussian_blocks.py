@@ -172,7 +172,7 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
     def _fit_coded(self, rows: Rows, columns: Columns, options: BlockOptions, callback: Callback | None) -> BlockFit:
         return fit_blocks(rows, columns.coarse, options, generator(self.random_state), callback)
 
-    def learner(self, name: str, columns: Columns) -> Learner:
+    def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
         """Return how a stack learns this estimator from rows with fine axes."""
         options = self._fit_options()
 

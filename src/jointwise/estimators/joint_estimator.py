@@ -193,7 +193,10 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         if isinstance(self.experts, str) and len(choose_columns(rows).columns) < LEAST_BLOCK:
             experts = experts[:1]
         rng = generator(self.random_state)
-        learners = [clone(expert).set_params(**shared).learner(name, columns) for name, expert in experts]
+        learners = [
+            clone(expert).set_params(**shared).learner(name, columns, alone=len(experts) == 1)
+            for name, expert in experts
+        ]
         checkpoint = open_checkpoint(rows, options, rng, IDENTIFYING)
         return fit_stack(
             rows,

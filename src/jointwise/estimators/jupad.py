@@ -224,22 +224,25 @@ class JUPAD(DensityEstimator[Options]):
     def _fit_coded(self, rows: Rows, columns: Columns, options: Options, callback: Callback | None) -> Fit:
         return fit(rows, options, generator(self.random_state), callback, repeated=columns.repeated)
 
-    def learner(self, name: str, columns: Columns) -> Learner:
-        """Return how a stack learns this estimator from rows with fine axes."""
+    def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
+        """Return how a stack learns this estimator from rows with fine axes; alone, it is checked as usual."""
         options = self._fit_options()
+        repeated = columns.repeated if alone else None
 
         def coarse(rows: Rows) -> Rows:
-            return in_order(rows.regrouped(columns.coarse_of(rows)).on(options.device))
+            return rows.regrouped(columns.coarse_of(rows)).on(options.device)
 
         def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
-            some = coarse(rows)
+            some = in_order(coarse(rows))
             model = tuple((options.given.get(name) or known[name]) for name in some.schema.names)
             fitted = short_fit(some, Choice((model,), LOOK_COMPONENTS, LOOK_BETA), rng, n_starts=1)
             mixture = made_possible(average([fitted.dictionaries], [fitted.factors]), some, options.given)
             return JointDensity(some.schema, mixture).marginal(rows.schema.names)
 
         def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, _: Known) -> Choice | None:
-            return choose_model(coarse(rows), options, rng, checkpoint) if options.method == "rows" else None
+            if alone or options.method != "rows":  # the fit chooses
+                return None
+            return choose_model(in_order(coarse(rows)), options, rng, checkpoint)
 
         def learn(
             rows: Rows,
@@ -249,7 +252,9 @@ class JUPAD(DensityEstimator[Options]):
             checkpoint: Checkpoint,
         ) -> Fit:
             if options.method == "rows":
-                return fit_rows(coarse(rows), options, rng, callback, choice=choice, checkpoint=checkpoint)
+                return fit_rows(
+                    coarse(rows), options, rng, callback, choice=choice, repeated=repeated, checkpoint=checkpoint
+                )
             return fit_pairs(coarse(rows).pairs(), options, rng, callback)
 
         def single(choice: Choice | None) -> Choice | None:

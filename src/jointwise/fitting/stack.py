@@ -215,7 +215,8 @@ def fit_stack(
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
-    ordered, columns = in_canonical_order(rows)
+    # one expert puts rows in order itself, and is checked with them as they came
+    ordered, columns = in_canonical_order(rows) if len(learners) > 1 else (rows, np.arange(len(axes)))
     folds = row_folds(ordered, rng) if len(learners) > 1 else []
     seed = int(rng.integers(2**32))
     coarse = dict(zip(rows.schema.names, axes, strict=True))
@@ -229,6 +230,8 @@ def fit_stack(
         density = work.without_first(weights).marginal(rows.schema.names)
         check = check_part(rows, axes, with_columns(folds[0][0], np.argsort(columns)), density, repeated)
     fits = _fit_all(work, weights, callback)
+    if len(learners) == 1:
+        check = getattr(fits[learners[0].name], "check", None)
     density = JointDensity.mix([fit.density for fit in fits.values()], [weights[name] for name in fits])
     density = density.marginal(rows.schema.names)
     if any(fit.was_interrupted for fit in fits.values()):
