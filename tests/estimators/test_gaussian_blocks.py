@@ -255,3 +255,14 @@ def test_a_fitted_density_can_be_stored(tmp_path):
     model = GaussianBlocks(**QUICK).fit(data)
     model.density_.save(tmp_path / "model.jointwise")
     np.testing.assert_allclose(load(tmp_path / "model.jointwise").logpdf(data), model.score_samples(data), rtol=1e-12)
+
+
+def test_counts_near_zero_are_not_crossed_by_a_gaussian():
+    rng = np.random.default_rng(77)
+    a = rng.normal(size=2000)
+    table = {"a": a, "b": a + 0.3 * rng.normal(size=2000), "visits": rng.poisson(np.exp(1.8 + 0.8 * a))}
+    model = GaussianBlocks("none", n_components=4, random_state=0).fit(table)
+    assert model.density_.schema["visits"].support[0] == 0
+    assert model.block_ == ("a", "b")
+    assert "close to a bound" in model.summary()
+    assert model.density_.probability({"visits": (None, -1)}) < 1e-12

@@ -14,10 +14,12 @@ from jointwise.fitting.blocks.warps import Counted
 from jointwise.fitting.starts import spread_positions
 from jointwise.joint.block_gaussian import MOST_WHOLE_SPIKED
 from jointwise.rows.base import Rows
-from jointwise.tables.variables import Kind
+from jointwise.tables.variables import Kind, Variable
 
 # Different values, spikes aside, that a column of the block has at least: fewer are better told apart one by one.
 LEAST_VALUES = {Kind.CONTINUOUS: 10, Kind.INTEGER: 20}
+# Integers with a straight warp, which knows no bounds, must have theirs this many standard deviations from the mean.
+LEAST_REACH = 4.0
 # Most columns of a block: time and memory grow with their square.
 MOST_COLUMNS = 256
 # Two columns are one, up to scale and shift, if this share of the variance of one is left given the other.
@@ -98,7 +100,15 @@ def _unsuited(rows: Rows, n: int) -> str | None:
         return _number_of_values(len(column.values)) + " besides those that many rows share" * bool(variable.spikes)
     if not column.is_spread():
         return "its values hardly differ"
+    if variable.kind is Kind.INTEGER and column.is_narrow() and _reaches_a_bound(column, variable):
+        return "integers close to a bound, which a Gaussian would cross"
     return None
+
+
+def _reaches_a_bound(column: Counted, variable: Variable) -> bool:
+    """Whether a Gaussian with the column's mean and deviation has mass beyond a bound of its variable."""
+    low, high = variable.support
+    return bool(min(column.mean - low, high - column.mean) < LEAST_REACH * column.deviation)
 
 
 def _number_of_values(n: int) -> str:

@@ -27,8 +27,6 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksProblem
 from jointwise.tables.variables import Kind, Schema, Variable
 from jointwise.warps import Warp
 
-# Integers whose quartiles are closer than this keep a straight warp: their lattice is then the same everywhere.
-STRAIGHT_RANGE = 15.0
 # Share of a column's variance, and of a row for each row of the table, that keeps covariances from being singular.
 TRACE, TRACE_PER_ROW = 1e-4, 1e-10
 # Rows that each value of a category counts as seen before, so that none is impossible.
@@ -269,11 +267,9 @@ def _warp(
 ) -> Warp:
     """Return the warp of a column of the block."""
     whole = variable.kind is Kind.INTEGER
-    if whole:
-        lower, upper = column.quantile(np.array([0.25, 0.75]))
-        if upper - lower < STRAIGHT_RANGE:
-            return straight(column)
     warp = straight(column)
+    if whole and column.is_narrow():
+        return warp
     if name == "power":
         warp = power(column)
     if name == "scores":

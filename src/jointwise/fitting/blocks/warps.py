@@ -26,6 +26,8 @@ WARPS: tuple[Literal["none", "power", "scores"], ...] = ("none", "power", "score
 LEAST_POWER, MOST_POWER, POWER_STEPS = -1.0, 3.0, 41
 # Groups of bins by which powers are compared.
 POWER_GROUPS = 512
+# Integers whose quartiles are closer than this keep a straight warp: their lattice is then the same everywhere.
+STRAIGHT_RANGE = 15.0
 # Knots of a warp that is not straight.
 N_KNOTS = 129
 # How far the knots of a power go beyond the observed range, in standard deviations.
@@ -84,6 +86,11 @@ class Counted:
     def standardised(self) -> FloatArray:
         """Values with mean 0 and standard deviation 1."""
         return self.values / self.deviation - self.mean / self.deviation
+
+    def is_narrow(self) -> bool:
+        """Whether the values, if they are integers, lie so close that they need a straight warp."""
+        lower, upper = self.quantile(np.array([0.25, 0.75]))
+        return bool(upper - lower < STRAIGHT_RANGE)
 
     def is_spread(self) -> bool:
         """Whether the values differ by more than the distance of neighbouring floats, and can be standardised."""
