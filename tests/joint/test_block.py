@@ -401,3 +401,34 @@ def test_an_event_without_probability_is_refused():
         assert np.isneginf(f.log_probability(event))
         with pytest.raises(ImpossibleEventError):
             f.condition(event)
+
+
+@few
+@given(SEEDS, st.permutations(range(6)), st.booleans())
+def test_an_answer_does_not_depend_on_earlier_questions(seed, order, under_a_window):
+    """A mixture that was asked before, also of what is impossible or far out, answers like a new one."""
+    windows = {SPIKED: Interval(-0.4, 0.9), INTEGER: Interval(-3, 4), BENT: Interval(-1, 1)}
+    events = [
+        {CATEGORY: Values((0.0,))},
+        {CATEGORY: Interval(7.0, 9.0)},  # impossible
+        {PRODUCT: Interval(-50.0, -40.0)},
+        windows,
+        {BENT: Interval(40.0, 41.0)},
+        {CATEGORY: Values((1.0, 2.0)), INTEGER: Interval(0, 2)},
+    ]
+
+    def fresh():
+        f = mixture(seed, 3)
+        return f.condition({BENT: Interval(-2.0, 2.0)}) if under_a_window else f
+
+    X = mixture(seed, 3).sample(3, np.random.default_rng(seed))
+    X[:, BENT] = np.clip(X[:, BENT], -1.9, 1.9)
+    asked = fresh()
+    for k in order:
+        assert asked.log_probability(events[k]) == pytest.approx(fresh().log_probability(events[k]), rel=1e-9)
+        try:
+            asked.condition(events[k])
+        except ImpossibleEventError:
+            continue
+    assert_allclose(asked.logpdf(X), fresh().logpdf(X), rtol=1e-9)
+    assert_allclose(asked.cdf(X), fresh().cdf(X), rtol=1e-3, atol=1e-9)

@@ -96,7 +96,8 @@ class Branches:
         values : bool
             Whether a point takes its column out, with the density there; else its probability counts.
         """
-        branches = cls(block, np.arange(block.n_components), -block.log_inside[0])
+        # a block of its own: `log_likelihood` keeps what it finds there, which holds for this event alone
+        branches = cls(block.changed(), np.arange(block.n_components), -block.log_inside[0])
         for c, region in event.items():
             if values and isinstance(region, Point):
                 branches = branches.at_value(c, region.value)
