@@ -6,7 +6,7 @@ true probabilities would have an error; `noise` is its mean. Counting has the no
 of one.
 
 `python -m benchmarks answers` asks about Adult; `--table` chooses another table, `--seed` another split and other
-questions. Any density can be measured: see `answer` and `report`.
+questions, `--model` JUPAD instead of the stack. Any density can be measured: see `answer` and `report`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from benchmarks.questions import (
     noise,
 )
 from benchmarks.report import Row, publish
-from jointwise import JUPAD, JointDensity
+from jointwise import JUPAD, JointDensity, JointEstimator
 from jointwise.datasets import fetch_adult, fetch_penguins
 
 TABLES: dict[str, Callable[[], Table]] = {
@@ -42,6 +42,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "generated-a": partial(generated, 0),
     "generated-b": partial(generated, 1),
 }
+MODELS = {"stack": JointEstimator, "jupad": JUPAD}
 # Only 172 penguins are held out.
 FEWEST_ROWS = {"penguins": 20}
 N_WORST = 5
@@ -83,16 +84,16 @@ class Exam:
         return cls(questions, truth, counted, ignoring_conditions(train, questions), noise(truth, known))
 
 
-def run(table: str = "adult", seed: int = 0) -> list[Row]:
+def run(table: str = "adult", seed: int = 0, model: str = "stack") -> list[Row]:
     """Fit half of a table, print the worst answers and return the errors."""
     train, held_out = halves(TABLES[table](), seed)
     exam = Exam.of(train, held_out, seed, min_rows=FEWEST_ROWS.get(table, MIN_ROWS))
-    model, fit_seconds = timed(partial(JUPAD(random_state=0).fit, train))
-    answers, answer_seconds = timed(partial(answer, model.density_, exam.questions))
+    fitted, fit_seconds = timed(partial(MODELS[model](random_state=0).fit, train))
+    answers, answer_seconds = timed(partial(answer, fitted.density_, exam.questions))
     publish(f"answers-worst-{table}", worst(exam, answers))
     seconds = {"seconds of fit": f"{fit_seconds:.1f}", "of answers": f"{answer_seconds:.2f}"}
     rest = dict.fromkeys(seconds, "")
-    of = {"table": table, "seed": seed}
+    of = {"table": table, "seed": seed, "fitted": model}
     return [of | row | (rest if n else seconds) for n, row in enumerate(report(exam, answers))]
 
 

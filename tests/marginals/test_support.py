@@ -55,6 +55,22 @@ def test_no_bound_where_the_law_has_none(seed, n):
         assert support(values) == EVERYWHERE
 
 
+@pytest.mark.parametrize(
+    ("values", "lower"),
+    [
+        (rng().poisson(0.8, 1000), 0),
+        (rng().integers(0, 2, 1000), 0),
+        (np.rint(rng().normal(3, 2, 1000)), -np.inf),
+        (rng().choice(5, 1000, p=[0.1, 0.2, 0.4, 0.2, 0.1]) + 1, -np.inf),
+    ],
+    ids=["count", "bit", "rounded", "answers 1 to 5"],
+)
+def test_small_counts_are_not_negative_and_have_no_upper_bound(values, lower):
+    (variable,) = Profile.of({"x": values.astype(int)}).schema().variables
+    assert variable.is_enumerated
+    assert variable.support == (lower, np.inf)
+
+
 def test_few_rows_tell_of_no_bound():
     assert support(rng().random(25)) == EVERYWHERE
     assert support(np.full(100, 3.0)) == EVERYWHERE

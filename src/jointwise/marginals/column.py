@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,7 +172,8 @@ class ColumnProfile:
         observed = (self.sketch.min, self.sketch.max)
         variable = Variable(self.name, Kind.INTEGER, observed=observed, dtype=self.dtype)
         if variable.is_enumerated:
-            return variable
+            # counts are not negative; above, a value that no row has met may still come
+            return replace(variable, support=(evident_support(self.sketch, ())[0], inf))
         spikes = self.sketch.spikes(MAX_ENUMERATED)
         return replace(variable, spikes=spikes, support=evident_support(self.sketch, spikes))
 
