@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from jointwise import JUPAD, Profile
+from jointwise import JUPAD, GaussianBlocks, JointEstimator, Profile
 from jointwise.engines.blocks import BlockComponents, BlockLayout
 from jointwise.fitting import order, starts
 from jointwise.rows.coded import CodedRows
@@ -51,6 +51,12 @@ def cut(frame, places):
 
 def model(data, **settings):
     return JUPAD(**({"n_components": 3, "random_state": 0} | settings)).fit(data)
+
+
+def stack(data):
+    """Return a stack of one small expert of each kind."""
+    experts = [("products", JUPAD(3)), ("blocks", GaussianBlocks("power", n_components=2, nu=5.0))]
+    return JointEstimator(experts, random_state=0, max_iter=30, tol=1e-3).fit(data)
 
 
 def assert_weighs(make, frame, *, where):

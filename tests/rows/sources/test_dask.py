@@ -20,6 +20,7 @@ from tests.rows.sources.cluster_cases import (
     in_parts,
     mixed_frame,
     model,
+    stack,
 )
 
 from jointwise.exceptions import ClusterError, InputError
@@ -71,6 +72,20 @@ def test_a_fit_where_the_rows_lie_is_the_same_to_rounding(monkeypatch, local, se
     in_parts(monkeypatch)
     frame = mixed_frame()
     expected, found = model(frame, **settings), model(dask_frame(frame), **settings)
+    np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
+
+
+def test_the_stack_is_that_of_the_frame_in_memory(local):
+    frame = mixed_frame()
+    expected, found = stack(frame), stack(dask_frame(frame))
+    assert found.expert_weights_ == expected.expert_weights_
+    assert np.array_equal(found.score_samples(frame), expected.score_samples(frame))
+
+
+def test_a_stack_fitted_where_the_rows_lie_is_the_same_to_rounding(monkeypatch, local):
+    in_parts(monkeypatch)
+    frame = mixed_frame()
+    expected, found = stack(frame), stack(dask_frame(frame))
     np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
 
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.estimators.cases import make_classifier, make_imputer
 from tests.rows.sources.cases import GUISES, arrow, as_source, columns, guise, parts
+from tests.rows.sources.cluster_cases import stack
 
 from jointwise import JUPAD, PairwiseMarginals, Profile, engines
 from jointwise.exceptions import InputError, LeftOutWarning, MissingDependencyError, StorageError
@@ -72,6 +73,17 @@ def test_the_model_is_that_of_the_table(data, whole):
     assert same_model(model.density_.mixture, whole.density_.mixture)
     assert np.array_equal(model.score_samples(arrow()), whole.score_samples(arrow()))
     assert model.feature_names_in_.tolist() == list(columns())
+
+
+@pytest.fixture(scope="module")
+def whole_stack():
+    return stack(arrow())
+
+
+def test_the_stack_is_that_of_the_table(data, whole_stack):
+    model = stack(data)
+    assert model.expert_weights_ == whole_stack.expert_weights_
+    assert np.array_equal(model.score_samples(arrow()), whole_stack.score_samples(arrow()))
 
 
 def test_samples_come_back_in_the_frames_of_the_source(tmp_path):

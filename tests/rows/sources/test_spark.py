@@ -17,6 +17,7 @@ from tests.rows.sources.cluster_cases import (
     in_parts,
     mixed_frame,
     model,
+    stack,
 )
 
 from jointwise.exceptions import ClusterError, InputError, MissingDependencyError
@@ -99,6 +100,18 @@ def test_a_fit_where_the_rows_lie_is_the_same_to_rounding(spark, monkeypatch, ta
     expected, found = model(frame, **settings), model(table, **settings)
     np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
     assert persisted(spark) == 0
+
+
+def test_the_stack_is_that_of_the_frame_in_memory(spark, table, frame):
+    expected, found = stack(frame), stack(table)
+    assert found.expert_weights_ == expected.expert_weights_
+    assert np.array_equal(found.score_samples(frame), expected.score_samples(frame))
+
+
+def test_a_stack_fitted_where_the_rows_lie_is_the_same_to_rounding(monkeypatch, spark, table, frame):
+    in_parts(monkeypatch)
+    expected, found = stack(frame), stack(table)
+    np.testing.assert_allclose(found.score_samples(frame), expected.score_samples(frame), atol=1e-6)
 
 
 def test_a_column_may_weigh_the_rows(spark, monkeypatch, frame):
