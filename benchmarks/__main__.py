@@ -19,6 +19,7 @@ from benchmarks import (
     passes,
     recovery,
     relatives,
+    rows,
     sources,
     speed,
     stages,
@@ -30,7 +31,7 @@ from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions, tables,
+    blocks, large, sources, decisions, tables, rows,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 

@@ -17,12 +17,13 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks.measure import in_fresh_process, peak_bytes, timed
 from benchmarks.report import Row
-from jointwise import JUPAD
+from jointwise import JUPAD, JointEstimator
 from jointwise.datasets import laplacians_gaussians
 
 SIZES = (10_000, 100_000, 1_000_000)
 N_TEST, WARM_ROWS = 20_000, 8_000
 METHODS = {
+    "JointEstimator()": lambda: JointEstimator(random_state=0),
     "JUPAD()": lambda: JUPAD(random_state=0),
     "GaussianMixture(10, full)": lambda: GaussianMixture(10, random_state=0),
 }

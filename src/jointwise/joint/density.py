@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise._checks import LONGEST, check_integer, listed, shown
-from jointwise._typing import AnyArray, FloatArray
+from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
@@ -26,7 +25,9 @@ from jointwise.joint.expert import Expert
 from jointwise.joint.information import Estimate
 from jointwise.joint.margin import Margin
 from jointwise.joint.product import ProductMixture
+from jointwise.joint.row_answers import RowAnswers
 from jointwise.joint.sum import mixed, parts_of
+from jointwise.joint.values import native, one_row, plain
 from jointwise.tables import decode, encode, read_table
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
@@ -38,7 +39,7 @@ MOST_VERDICT = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointDensity:
+class JointDensity(RowAnswers):
     r"""Joint probability of the variables of a table, as a weighted sum of experts.
 
     .. math:: f(x) = \sum_k w_k f_k(x)
@@ -184,9 +185,34 @@ class JointDensity:
         """
         return JointDensity(*conditioned(self.schema, self.mixture, self._regions(event)))
 
-    def probability(self, event: Mapping[str, Any]) -> float:
-        """Probability of a box: a value, closed interval or set for some of the variables."""
-        return float(np.exp(self.mixture.log_probability(self._regions(event))))
+    @overload
+    def probability(self, event: Mapping[str, Any], x: None = None) -> float: ...
+    @overload
+    def probability(self, event: Mapping[str, Any], x: Any) -> FloatArray: ...
+    def probability(self, event: Mapping[str, Any], x: Any = None) -> float | FloatArray:
+        """Probability of a box: a value, closed interval or set for some of the variables.
+
+        Parameters
+        ----------
+        event : mapping of names to a value, (low, high) or a set of values
+        x : frame, array, mapping of names to columns, or to the cells of one row, optional
+            If given, the result is P(event | what each row tells), of shape (n,). Missing cells and absent columns are
+            integrated out; what a row holds in a column of the event is ignored.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> X = f.sample(3, rng=0)
+        >>> event = {f.names[0]: (None, 0.0)}
+        >>> alone = f.condition(dict(zip(f.names[1:], X[0, 1:]))).probability(event)
+        >>> bool(np.isclose(f.probability(event, X)[0], alone))
+        True
+        """
+        regions = self._regions(event)
+        if x is None:
+            return float(np.exp(self.mixture.log_probability(regions)))
+        return prediction.event_probabilities(self.mixture, regions, self._partial_rows(x))
 
     # ---- samples and moments -----------------------------------------------------------------------------
 
@@ -198,7 +224,7 @@ class JointDensity:
     def mean(self) -> dict[str, Any]:
         """Mean of each variable by name; NaN (a date: None) for categories and where the tails allow none."""
         means = [margin.mean() for margin in self._margins()]
-        return {v.name: _plain(v, m) if is_temporal(v.dtype) else m for v, m in zip(self.schema, means, strict=True)}
+        return {v.name: plain(v, m) if is_temporal(v.dtype) else m for v, m in zip(self.schema, means, strict=True)}
 
     def var(self) -> dict[str, float]:
         """Variance of each variable by name, in days squared for dates; NaN or infinite where there is none."""
@@ -207,7 +233,7 @@ class JointDensity:
     def mode(self) -> dict[str, Any]:
         """Most probable value of each variable on its own, by name; a point mass comes before any density."""
         modes = self.schema.settle(np.array([[margin.mode() for margin in self._margins()]]))[0]
-        return {v.name: _plain(v, mode) for v, mode in zip(self.schema, modes.tolist(), strict=True)}
+        return {v.name: plain(v, mode) for v, mode in zip(self.schema, modes.tolist(), strict=True)}
 
     def cov(self) -> FloatArray:
         """Covariance matrix of shape (N, N) in the order of ``names``; NaN for categories."""
@@ -229,7 +255,7 @@ class JointDensity:
         if not ((level >= 0) & (level <= 1)).all():
             raise InputError(f"q must lie between 0 and 1, got {shown(q)}.")
         values = events.rounded_quantiles(variable, self.mixture.margin(n).quantiles(level))
-        return _plain(variable, float(values)) if level.ndim == 0 else _native(variable, values)
+        return plain(variable, float(values)) if level.ndim == 0 else native(variable, values)
 
     # ---- information -------------------------------------------------------------------------------------
 
@@ -251,38 +277,6 @@ class JointDensity:
             raise InputError(f"The two sides must not share a variable, got {shown(a)} and {shown(b)}.")
         n_samples = check_integer("n_samples", n_samples, 2)
         return information.mutual_information(self.mixture, left, right, np.random.default_rng(rng), n_samples)
-
-    # ---- prediction --------------------------------------------------------------------------------------
-
-    def predict(self, target: str, x: Any) -> AnyArray:
-        """Best guess of ``target`` for each row: most probable category, conditional mean, or nearest integer to it.
-
-        Missing cells and absent columns are integrated out. If a row is impossible under the density, its impossible
-        cells are ignored.
-        """
-        n, variable = self.schema.index(target), self.schema[target]
-        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
-        return _native(variable, prediction.best_values(self.mixture, n, variable.kind, X))
-
-    def predict_proba(self, target: str, x: Any) -> FloatArray:
-        """P(category | row) of a categorical ``target``, columns in the order of its categories; shape (n, C)."""
-        n = self.schema.index(target)
-        categories = self.schema.variables[n].categories
-        if categories is None:
-            raise InputError(
-                f"predict_proba needs a categorical target and {shown(target)} is {self.schema.variables[n].kind}; "
-                "use condition(...).probability for intervals, or predict."
-            )
-        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
-        return prediction.category_probabilities(self.mixture, n, X, len(categories))
-
-    def impute(self, x: Any) -> Any:
-        """``x`` with every missing cell filled by its best guess given the rest of its row.
-
-        A category that the density does not know counts as missing, with a warning.
-        """
-        X = encode(read_table(_one_row(x)), self.schema, unseen="missing")
-        return decode(prediction.fill(self.mixture, self.schema, X), self.schema)
 
     # ---- check -------------------------------------------------------------------------------------------
 
@@ -307,7 +301,7 @@ class JointDensity:
         True
         """
         # a category that the density does not know is a finding, not a warning
-        X = encode(read_table(_one_row(x)), self.schema)
+        X = encode(read_table(one_row(x)), self.schema)
         return check_rows(self.schema, self.mixture, X, np.random.default_rng(rng))
 
     # ---- files -------------------------------------------------------------------------------------------
@@ -350,7 +344,7 @@ class JointDensity:
         return f"JointDensity({len(self.names)} variables: {some}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
-        return encode(read_table(_one_row(x)), self.schema, unseen="impossible")
+        return encode(read_table(one_row(x)), self.schema, unseen="impossible")
 
     def _margins(self) -> list[Margin]:
         return [self.mixture.margin(n) for n in range(len(self.schema))]
@@ -368,28 +362,6 @@ class JointDensity:
                 f"Name at least one variable, each once, got {shown(group)}; there are: {listed(self.names)}."
             )
         return positions
-
-
-def _one_row(x: Any) -> Any:
-    """Turn a mapping of names to single cells into one of names to columns."""
-    if isinstance(x, Mapping) and x and all(np.ndim(cell) == 0 for cell in x.values()):
-        return {name: [cell] for name, cell in x.items()}
-    return x
-
-
-def _plain(variable: Variable, value: float) -> Any:
-    """One value as Python has it; an infinite date is None, and one beyond the calendar its end, as in samples."""
-    return None if is_temporal(variable.dtype) and not isfinite(value) else variable.decode_value(value)
-
-
-def _native(variable: Variable, values: FloatArray) -> AnyArray:
-    """Values of one variable as numpy brings them back; infinite integers are floats, infinite dates missing."""
-    infinite = np.isinf(values)
-    if infinite.any():
-        if not is_temporal(variable.dtype):
-            return values
-        values = np.where(infinite, np.nan, values)
-    return np.asarray(decode(values.reshape(-1, 1), Schema((variable,)))).reshape(values.shape)
 
 
 def _expert(data: Any) -> Expert:

@@ -1,16 +1,17 @@
-"""Filling one column, or every gap, from what is known of a row.
+"""What each row tells about one column, about an event, or about its own gaps.
 
 The law of each variable given the row's other cells is all that is needed: see :class:`Conditionals`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.joint.conditionals import Conditionals
+from jointwise.joint.events import Point, Region, Values
 from jointwise.joint.expert import Expert, in_blocks
 from jointwise.tables.variables import Kind, Schema
 
@@ -32,6 +33,41 @@ def best_values(mixture: Expert, n: int, kind: Kind, X: FloatArray) -> FloatArra
     tails) it is the conditional median.
     """
     return _answers(mixture, n, X, _guess(mixture, n, kind))
+
+
+def expectations(mixture: Expert, n: int, X: FloatArray) -> FloatArray:
+    """E[X_n | other cells] in each encoded row of ``X``, NaN where there is no mean; shape (rows,)."""
+    return _answers(mixture, n, X, lambda law: law.mean())
+
+
+def quantiles(mixture: Expert, n: int, levels: Sequence[float], X: FloatArray) -> FloatArray:
+    """Quantiles of variable ``n`` in each encoded row of ``X``, given the row's other cells; shape (rows, levels)."""
+    return _answers(mixture, n, X, lambda law: np.stack([law.quantile(q) for q in levels], axis=1))
+
+
+def event_probabilities(mixture: Expert, event: Mapping[int, Region], X: FloatArray) -> FloatArray:
+    """P(event | other cells) in each encoded row of ``X``; cells of the event's own variables are ignored.
+
+    By the theorem of Bayes it is P(event) f(rest | event) / f(rest), so the event is looked at once for all rows;
+    shape (rows,).
+    """
+    sets = {n: Values((r.value,), r.half) if isinstance(r, Point) else r for n, r in event.items()}
+    log_prior = mixture.log_probability(sets)
+    rest = [n for n in range(mixture.n_variables) if n not in event]
+    if np.isneginf(log_prior) or not rest:
+        return np.full(len(X), np.exp(log_prior))
+    given, alone = mixture.condition(sets).marginal(rest), mixture.marginal(rest)
+
+    def of(rows: FloatArray) -> FloatArray:
+        known = rows[:, rest]
+        log_known = alone.logpdf(known)
+        impossible = np.isneginf(log_known)
+        if impossible.any():
+            known[impossible] = alone.without_impossible_cells(known[impossible])
+            log_known[impossible] = alone.logpdf(known[impossible])
+        return np.minimum(np.exp(log_prior + given.logpdf(known) - log_known), 1.0)
+
+    return in_blocks(of, X)
 
 
 def fill(mixture: Expert, schema: Schema, X: FloatArray) -> FloatArray:

@@ -1,0 +1,205 @@
+"""Explanations: which cells make a row odd, and which moved a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jointwise._checks import shown
+from jointwise._typing import FloatArray
+from jointwise.joint import prediction
+from jointwise.joint.events import rounded_quantiles
+from jointwise.joint.expert import Expert
+from jointwise.joint.oddness import RowOddness, surprisals, usual_surprisals
+from jointwise.tables.variables import Kind, Schema, Variable
+
+# The interval in which a cell was expected holds this share.
+EXPECTED_SHARE = 0.8
+# Most cells that are forgotten one after the other.
+MOST_FORGOTTEN = 5
+
+
+@dataclass(frozen=True)
+class OddCell:
+    """A cell of a row, and what was expected there given the other cells.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+        What the row holds.
+    surprisal : float
+        In nats above that of a usual cell of the column; see `JointDensity.surprisal`.
+    expected : object
+        Best guess given the other cells.
+    interval : (object, object) or None
+        The middle 80% of what was expected; None for categories without an order.
+    probability : float or None
+        Probability of the value, for categories.
+    oddness : float or None
+        What is left of the row's oddness when this cell and those listed before it are forgotten; None where the list
+        of forgotten cells had ended.
+    """
+
+    name: str
+    value: Any
+    surprisal: float
+    expected: Any
+    interval: tuple[Any, Any] | None
+    probability: float | None
+    oddness: float | None
+
+    def __str__(self) -> str:
+        text = f"{self.name} = {shown(self.value)}: {self.surprisal:+.1f} nats, expected {_short(self.expected)}"
+        if self.interval is not None:
+            text += f" ({_short(self.interval[0])} to {_short(self.interval[1])})"
+        if self.probability is not None:
+            text += f", probability {self.probability:.2g}"
+        return text if self.oddness is None else f"{text}; oddness without it {self.oddness:+.1f}"
+
+
+@dataclass(frozen=True)
+class Oddness:
+    """How odd a row is and which cells make it so.
+
+    Parameters
+    ----------
+    oddness : float
+        -log f(row), in nats above that of a usual row.
+    share : float
+        Share of rows, drawn from the density, that are at least as odd; a multiple of 1 / 2,000.
+    cells : tuple of OddCell
+        First those that one would forget one after the other, each with the largest fall of the oddness, then the
+        others by their surprisal.
+    """
+
+    oddness: float
+    share: float
+    cells: tuple[OddCell, ...]
+
+    def __str__(self) -> str:
+        share = f"{self.share:.1%}" if self.share else "fewer than 0.05%"
+        return "\n".join([f"oddness {self.oddness:+.1f} nats; {share} of rows are as odd", *map(str, self.cells)])
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A cell, and how it moved the prediction of another: the prediction with it, less that without it."""
+
+    name: str
+    value: Any
+    contribution: float
+
+    def __str__(self) -> str:
+        return f"{self.name} = {shown(self.value)}: {self.contribution:+.3g}"
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """What moved a prediction.
+
+    Parameters
+    ----------
+    target : str
+    prediction : object
+        Best guess from all cells.
+    unit : str
+        What contributions are measured in: the target itself, or the log-probability of the predicted category.
+    cells : tuple of Reason
+        The largest first. They need not add up: cells that say the same each add little.
+    """
+
+    target: str
+    prediction: Any
+    unit: str
+    cells: tuple[Reason, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.target}: {_short(self.prediction)}, moved ({self.unit}) by", *map(str, self.cells)])
+
+
+def explain_oddness(schema: Schema, mixture: Expert, x: FloatArray) -> Oddness:
+    """Explain one encoded row (N,) with a known cell or more."""
+    oddness, share = RowOddness(mixture, ~np.isnan(x)).of(x)
+    usual = usual_surprisals(mixture)
+    found = surprisals(mixture, x[None])[0] - usual
+    left = dict(_forgotten(mixture, x, usual))
+    rest = [int(n) for n in np.argsort(-found) if not np.isnan(x[n]) and n not in left]
+    cells = [_odd_cell(schema.variables[n], mixture, n, x, found[n], left.get(n)) for n in [*left, *rest]]
+    return Oddness(oddness, share, tuple(cells))
+
+
+def _forgotten(mixture: Expert, x: FloatArray, usual: FloatArray) -> Iterator[tuple[int, float]]:
+    """Yield cells in the order in which one would forget them, with the oddness left, while that is above zero."""
+    x = x.copy()
+    for _ in range(min(MOST_FORGOTTEN, int((~np.isnan(x)).sum()) - 1)):
+        gains = surprisals(mixture, x[None])[0] - usual
+        n = int(np.nanargmax(gains))
+        if gains[n] <= 0:
+            return
+        x[n] = np.nan
+        left, _ = RowOddness(mixture, ~np.isnan(x)).of(x)
+        yield n, left
+        if left <= 0:
+            return
+
+
+def _odd_cell(
+    variable: Variable, mixture: Expert, n: int, x: FloatArray, surprisal: float, left: float | None
+) -> OddCell:
+    row = x[None]
+    guess = variable.settle(prediction.best_values(mixture, n, variable.kind, row))
+    interval, probability = None, None
+    if variable.kind is not Kind.CATEGORICAL or variable.ordered:
+        levels = ((1 - EXPECTED_SHARE) / 2, (1 + EXPECTED_SHARE) / 2)
+        ends = rounded_quantiles(variable, prediction.quantiles(mixture, n, levels, row)[0])
+        interval = (variable.decode_value(ends[0]), variable.decode_value(ends[1]))
+    if variable.categories is not None:
+        known = prediction.category_probabilities(mixture, n, row, len(variable.categories))[0]
+        probability = float(known[int(x[n])]) if x[n] >= 0 else 0.0
+    value, expected = variable.decode_value(float(x[n])), variable.decode_value(float(guess[0]))
+    return OddCell(variable.name, value, float(surprisal), expected, interval, probability, left)
+
+
+def contributions(mixture: Expert, n: int, kind: Kind, X: FloatArray) -> FloatArray:
+    """How each cell moved the prediction of variable ``n``: with all cells, less without this one; shape (rows, N).
+
+    A number's prediction is its conditional mean, a category's the log-probability of the one that all cells predict.
+    NaN where a cell is missing, and for variable ``n`` itself.
+    """
+    chosen = prediction.best_values(mixture, n, kind, X) if kind is Kind.CATEGORICAL else np.empty(0)
+
+    def predicted(rows: FloatArray) -> FloatArray:
+        if kind is not Kind.CATEGORICAL:
+            return prediction.expectations(mixture, n, rows)
+        codes = chosen.astype(np.intp)
+        known = prediction.category_probabilities(mixture, n, rows, int(mixture.dictionary(n).mode().max()) + 1)
+        return np.asarray(np.log(known[np.arange(len(rows)), codes]))
+
+    whole = predicted(X)
+    out = np.full(X.shape, np.nan)
+    for m in range(mixture.n_variables):
+        here = ~np.isnan(X[:, m])
+        if m != n and here.any():
+            rest = X.copy()
+            rest[:, m] = np.nan
+            out[here, m] = (whole - predicted(rest))[here]
+    return out
+
+
+def explain_prediction(schema: Schema, mixture: Expert, n: int, x: FloatArray) -> Reasons:
+    """Explain the prediction of variable ``n`` from the other cells of one encoded row (N,)."""
+    variable = schema.variables[n]
+    moved = contributions(mixture, n, variable.kind, x[None])[0]
+    order = [int(m) for m in np.argsort(-np.abs(moved)) if not np.isnan(moved[m])]
+    guess = variable.settle(prediction.best_values(mixture, n, variable.kind, x[None]))
+    unit = "log-probability" if variable.kind is Kind.CATEGORICAL else variable.name
+    cells = (Reason(v.name, v.decode_value(float(x[m])), float(moved[m])) for m in order for v in [schema.variables[m]])
+    return Reasons(variable.name, variable.decode_value(float(guess[0])), unit, tuple(cells))
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else shown(value)

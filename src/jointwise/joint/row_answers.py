@@ -1,0 +1,206 @@
+"""RowAnswers: what a joint density says of each row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jointwise._checks import check_integer, check_real, shown
+from jointwise._typing import FloatArray
+from jointwise.exceptions import InputError
+from jointwise.joint import explanation, prediction
+from jointwise.joint.events import rounded_quantiles
+from jointwise.joint.expert import Expert
+from jointwise.joint.explanation import Oddness, Reasons
+from jointwise.joint.oddness import surprisals, usual_surprisals
+from jointwise.joint.values import native, one_row
+from jointwise.tables import decode, encode, read_table
+from jointwise.tables.variables import Kind, Schema, Variable
+
+
+class RowAnswers:
+    """Answers about each row of a table: predictions, expectations, draws, fillings, and how odd its cells are.
+
+    Rows may be a frame of any library, an array, a mapping of names to columns, or a mapping of names to the cells of
+    one row. Missing cells and absent columns are integrated out. If a row is impossible under the density, its
+    impossible cells are ignored, except where a method says how odd they are.
+    """
+
+    schema: Schema
+    mixture: Expert
+
+    # ---- one column --------------------------------------------------------------------------------------
+
+    def predict(
+        self, target: str, x: Any, *, interval: float | None = None, quantiles: Sequence[float] | None = None
+    ) -> Any:
+        """Best guess of ``target`` for each row: most probable category, conditional mean, or nearest integer to it.
+
+        Parameters
+        ----------
+        target : str
+        x : rows
+            What they hold in the column of the target is ignored.
+        interval : float, optional
+            Share of the middle interval to give beside the guess, such as 0.8. The result is then a table with the
+            columns ``target``, ``target 10%`` and ``target 90%``, in the frame type that the density was learned from.
+        quantiles : sequence of float, optional
+            Levels of quantiles, each a further column such as ``target 25%``.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> X = f.sample(2, rng=0)
+        >>> name = f.names[0]
+        >>> f.predict(name, X).shape, f.predict(name, X, interval=0.8).shape
+        ((2,), (2, 3))
+        """
+        n, variable = self._target(target)
+        X = self._partial_rows(x)
+        guess = prediction.best_values(self.mixture, n, variable.kind, X)
+        if interval is None and quantiles is None:
+            return native(variable, guess)
+        levels = _levels(interval, quantiles)
+        if variable.kind is Kind.CATEGORICAL and not variable.ordered:
+            raise InputError(
+                f"{shown(target)} has categories without an order, so it has no quantiles; see predict_proba."
+            )
+        found = rounded_quantiles(variable, prediction.quantiles(self.mixture, n, levels, X))
+        columns = [replace(variable, name=f"{target} {100 * q:.10g}%") for q in levels]
+        return decode(np.column_stack([variable.settle(guess), found]), _renamed(self.schema, [variable, *columns]))
+
+    def predict_proba(self, target: str, x: Any) -> FloatArray:
+        """P(category | row) of a categorical ``target``, columns in the order of its categories; shape (n, C)."""
+        n, variable = self._target(target)
+        if variable.categories is None:
+            raise InputError(
+                f"predict_proba needs a categorical target and {shown(target)} is {variable.kind}; use "
+                "probability({...}, x) for intervals, or predict."
+            )
+        return prediction.category_probabilities(self.mixture, n, self._partial_rows(x), len(variable.categories))
+
+    def expect(self, name: str, x: Any) -> FloatArray:
+        """E[column | row] for each row, an integer's not rounded, NaN where tails allow no mean; shape (n,).
+
+        A date's is in days since 1970-01-01.
+        """
+        n, variable = self._target(name)
+        if variable.categories is not None:
+            raise InputError(f"{shown(name)} has categories and no mean; see predict and predict_proba.")
+        return prediction.expectations(self.mixture, n, self._partial_rows(x))
+
+    # ---- gaps --------------------------------------------------------------------------------------------
+
+    def impute(self, x: Any) -> Any:
+        """``x`` with every missing cell filled by its best guess given the rest of its row.
+
+        A category that the density does not know counts as missing, with a warning.
+        """
+        X = encode(read_table(one_row(x)), self.schema, unseen="missing")
+        return decode(prediction.fill(self.mixture, self.schema, X), self.schema)
+
+    def sample_given(self, x: Any, n: int = 1, *, rng: np.random.Generator | int | None = None) -> Any:
+        """``n`` draws for each row: its missing cells and absent columns drawn together, given its other cells.
+
+        The result has n rows for the first row of ``x``, then n for the second, and so on.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> known = f.sample(2, rng=0)
+        >>> known[:, 1:] = np.nan
+        >>> draws = f.sample_given(known, 3, rng=0)
+        >>> draws.shape, bool((draws[:3, 0] == known[0, 0]).all())
+        ((6, 4), True)
+        """
+        X = encode(read_table(one_row(x)), self.schema, unseen="missing", absent="missing")
+        repeated = np.repeat(X, check_integer("n", n, 0), axis=0)
+        complete = self.mixture.complete(repeated, np.random.default_rng(rng))
+        return decode(np.where(np.isnan(repeated), self.schema.settle(complete), repeated), self.schema)
+
+    # ---- oddness -----------------------------------------------------------------------------------------
+
+    def surprisal(self, x: Any) -> FloatArray:
+        r"""How odd each cell is given the other cells of its row, in nats; shape (n, N).
+
+        .. math:: s_n = -\log p(x_n \mid x_{-n}) - H(X_n \mid X_{-n})
+
+        The entropy of the column given the others is what a cell has on average, so zero is a usual cell, and columns
+        of all kinds can be compared. NaN for a missing cell, infinite for an impossible one, such as an unknown
+        category. The entropy comes from 2,000 rows drawn from the density, the same in each call.
+        """
+        return np.asarray(surprisals(self.mixture, self._partial_rows(x)) - self._usual)
+
+    def explain(self, row: Any, target: str | None = None) -> Oddness | Reasons:
+        """Explain one row: which cells make it odd, or which moved the prediction of ``target``.
+
+        Parameters
+        ----------
+        row : mapping of names to cells, or a table of one row
+        target : str, optional
+            If given, the result tells how the prediction of this column from the others would change if each cell were
+            forgotten.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> row = f.sample(1, rng=0)
+        >>> row[0, 2] = 1e6
+        >>> f.explain(row).cells[0].name == f.names[2]
+        True
+        """
+        X = self._partial_rows(row)
+        if len(X) != 1:
+            raise InputError(f"`row` must be one row; got {len(X)}. See surprisal and contributions for tables.")
+        if target is not None:
+            return explanation.explain_prediction(self.schema, self.mixture, self._target(target)[0], X[0])
+        if np.isnan(X).all():
+            raise InputError("`row` has no known cell, so nothing in it can be odd.")
+        return explanation.explain_oddness(self.schema, self.mixture, X[0])
+
+    def contributions(self, target: str, x: Any) -> FloatArray:
+        """How each cell moved the prediction of ``target``; shape (n, N).
+
+        The prediction with all cells, less that without this one. A number's prediction is its conditional mean, a
+        category's the log-probability of the one that is predicted. NaN for missing cells and for the target itself.
+        """
+        n, variable = self._target(target)
+        return explanation.contributions(self.mixture, n, variable.kind, self._partial_rows(x))
+
+    # ---- helpers -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _usual(self) -> FloatArray:
+        """Surprisal of a usual cell of each column, before that is taken off; shape (N,)."""
+        return usual_surprisals(self.mixture)
+
+    def _target(self, name: str) -> tuple[int, Variable]:
+        return self.schema.index(name), self.schema[name]
+
+    def _partial_rows(self, x: Any) -> FloatArray:
+        return encode(read_table(one_row(x)), self.schema, absent="missing")
+
+
+def _levels(interval: float | None, quantiles: Sequence[float] | None) -> list[float]:
+    """Return the levels of quantiles that are asked for, in increasing order."""
+    levels = [check_real("quantiles", q) for q in (() if quantiles is None else np.atleast_1d(quantiles).tolist())]
+    if interval is not None:
+        share = check_real("interval", interval)
+        if not 0 < share < 1:
+            raise InputError(f"`interval` must be a share between 0 and 1, such as 0.8; got {shown(interval)}.")
+        levels += [round((1 - share) / 2, 12), round((1 + share) / 2, 12)]
+    if not all(0 < q < 1 for q in levels):
+        raise InputError(f"`quantiles` must lie between 0 and 1; got {shown(quantiles)}.")
+    return sorted(set(levels))
+
+
+def _renamed(schema: Schema, variables: Sequence[Variable]) -> Schema:
+    """Return variables of one column under several names, in the container of a schema."""
+    return replace(schema, variables=tuple(variables))

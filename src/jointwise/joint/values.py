@@ -1,0 +1,36 @@
+"""Cells and rows as users write them and get them back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from jointwise._typing import AnyArray, FloatArray
+from jointwise.tables import decode
+from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.variables import Schema, Variable
+
+
+def one_row(x: Any) -> Any:
+    """Turn a mapping of names to single cells into one of names to columns."""
+    if isinstance(x, Mapping) and x and all(np.ndim(cell) == 0 for cell in x.values()):
+        return {name: [cell] for name, cell in x.items()}
+    return x
+
+
+def plain(variable: Variable, value: float) -> Any:
+    """One value as Python has it; an infinite date is None, and one beyond the calendar its end, as in samples."""
+    return None if is_temporal(variable.dtype) and not isfinite(value) else variable.decode_value(value)
+
+
+def native(variable: Variable, values: FloatArray) -> AnyArray:
+    """Values of one variable as numpy brings them back; infinite integers are floats, infinite dates missing."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        if not is_temporal(variable.dtype):
+            return values
+        values = np.where(infinite, np.nan, values)
+    return np.asarray(decode(values.reshape(-1, 1), Schema((variable,)))).reshape(values.shape)
