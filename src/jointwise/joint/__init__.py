@@ -6,14 +6,15 @@
 :class:`~jointwise.joint.sum.WeightedSum` of experts of any kinds. The modules ``block_*`` each answer one question of a
 Gaussian block, and ``window`` integrates Gaussian vectors over boxes. :class:`~jointwise.joint.margin.Margin` is the
 law of one variable, :class:`~jointwise.joint.conditionals.Conditionals` its law in each of many rows. ``events``,
-``conditioning``, ``crosstab``, ``information``, ``prediction``, ``oddness``, ``explanation``, ``check`` and
-``serialization`` each answer one kind of question. :class:`ClassModel` is a density with all else that predicting a
+``conditioning``, ``crosstab``, ``information``, ``prediction``, ``oddness``, ``explanation``, ``divergence``, ``check``
+and ``serialization`` each answer one kind of question. :class:`ClassModel` is a density with all else that predicting a
 class needs.
 """
 
 from jointwise.joint.check import Check
 from jointwise.joint.classes import ClassModel
 from jointwise.joint.density import JointDensity
+from jointwise.joint.divergence import Divergence
 from jointwise.joint.expert import Expert
 from jointwise.joint.explanation import Oddness, Reasons
 from jointwise.joint.findings import Finding
@@ -24,6 +25,7 @@ from jointwise.joint.sum import WeightedSum
 __all__ = [
     "Check",
     "ClassModel",
+    "Divergence",
     "Estimate",
     "Expert",
     "Finding",

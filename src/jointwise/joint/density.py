@@ -20,6 +20,7 @@ from jointwise.joint import events, information, prediction, serialization
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
+from jointwise.joint.divergence import Divergence, divergence
 from jointwise.joint.events import Region, parse_region
 from jointwise.joint.expert import Expert
 from jointwise.joint.information import Estimate
@@ -277,6 +278,35 @@ class JointDensity(RowAnswers):
             raise InputError(f"The two sides must not share a variable, got {shown(a)} and {shown(b)}.")
         n_samples = check_integer("n_samples", n_samples, 2)
         return information.mutual_information(self.mixture, left, right, np.random.default_rng(rng), n_samples)
+
+    def divergence(
+        self, other: JointDensity, *, rng: np.random.Generator | int | None = None, n_samples: int = 20_000
+    ) -> Divergence:
+        r"""How far ``other``, a density of the same variables, is from this one, in nats.
+
+        .. math:: D(f, g) = \tfrac12 \mathrm{E}_f \log\frac{2f}{f + g} + \tfrac12 \mathrm{E}_g \log\frac{2g}{f + g}
+
+        It is the Jensen-Shannon divergence: zero if the densities are equal, 0.69 if no row is possible under both. It
+        is given for each column alone, for each pair, and in all.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> f.divergence(f, rng=0).total.value
+        0.0
+        """
+        if not isinstance(other, JointDensity):
+            raise InputError(f"`other` must be a JointDensity; got {shown(other)}.")
+        if set(other.names) != set(self.names):
+            raise InputError(
+                f"The densities must have the same variables; this one has {listed(self.names)}, the other "
+                f"{listed(other.names)}."
+            )
+        other = other.marginal(self.names)
+        schema = self.schema.joined(other.schema)
+        n_samples = check_integer("n_samples", n_samples, 2)
+        return divergence(schema, self.mixture, other.mixture, np.random.default_rng(rng), n_samples)
 
     # ---- check -------------------------------------------------------------------------------------------
 

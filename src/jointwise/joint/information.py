@@ -74,7 +74,7 @@ def entropy(mixture: Expert, rng: np.random.Generator, n_samples: int) -> Estima
     """H = -E[log f(X)], with respect to the base measure."""
     if mixture.n_variables <= 2:
         return _refined(mixture, _entropy_on)
-    return _mean(-mixture.logpdf(mixture.sample(n_samples, rng)))
+    return sample_mean(-mixture.logpdf(mixture.sample(n_samples, rng)))
 
 
 def mutual_information(
@@ -87,10 +87,25 @@ def mutual_information(
         return Estimate(max(found.value, 0.0), found.error, found.method)  # rounding may leave -1e-17
     X = both.sample(n_samples, rng)
     split = len(a)
-    return _mean(both.logpdf(X) - mixture.marginal(a).logpdf(X[:, :split]) - mixture.marginal(b).logpdf(X[:, split:]))
+    return sample_mean(
+        both.logpdf(X) - mixture.marginal(a).logpdf(X[:, :split]) - mixture.marginal(b).logpdf(X[:, split:])
+    )
 
 
-def _mean(values: FloatArray) -> Estimate:
+def quadrature(mixture: Expert, functional: Callable[[Expert, FloatArray, FloatArray], float]) -> Estimate:
+    """Evaluate a functional of one variable on points with weights, with an error from coarser ones.
+
+    Parameters
+    ----------
+    mixture : Expert of one variable
+    functional : callable
+        Takes the mixture, points and their weights with respect to the base measure.
+    """
+    return _refined(mixture, lambda f, rules: functional(f, rules[0].points, rules[0].weights))
+
+
+def sample_mean(values: FloatArray) -> Estimate:
+    """Return the mean of values of a sample, with its standard error."""
     return Estimate(float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))), "monte carlo")
 
 

@@ -13,6 +13,7 @@ from jointwise._checks import check_integer, check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import explanation, prediction
+from jointwise.joint.divergence import unlikeness
 from jointwise.joint.events import rounded_quantiles
 from jointwise.joint.expert import Expert
 from jointwise.joint.explanation import Oddness, Reasons
@@ -173,6 +174,36 @@ class RowAnswers:
         """
         n, variable = self._target(target)
         return explanation.contributions(self.mixture, n, variable.kind, self._partial_rows(x))
+
+    # ---- likeness ----------------------------------------------------------------------------------------
+
+    def similar(self, x: Any, to: Any, wrt: str | Sequence[str]) -> FloatArray:
+        """How unlike each row is to another in what it tells of some columns, in nats; shape (n,).
+
+        The Jensen-Shannon divergence between the laws of a column given the other cells of one row and of the other,
+        added up over the columns ``wrt``. Zero: both rows tell the same; 0.69 for a column: no value is possible under
+        both. Numbers are cut into 16 intervals.
+
+        Parameters
+        ----------
+        x : rows
+        to : mapping of names to cells, or a table of one row
+        wrt : str or list of str
+            Columns about which the rows are compared; what the rows hold there is ignored.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> X = f.sample(5, rng=0)
+        >>> int(np.argmin(f.similar(X, to=X[[3]], wrt=f.names[0])))
+        3
+        """
+        X, row = self._partial_rows(x), self._partial_rows(to)
+        if len(row) != 1:
+            raise InputError(f"`to` must be one row; got {len(row)}.")
+        names = [wrt] if isinstance(wrt, str) else list(wrt)
+        return unlikeness(self.schema, self.mixture, [self._target(name)[0] for name in names], X, row[0])
 
     # ---- helpers -----------------------------------------------------------------------------------------
 
