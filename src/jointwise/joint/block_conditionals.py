@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import logsumexp, ndtr, softmax
+from scipy.special import logsumexp, ndtr, ndtri, softmax
 
 from jointwise._typing import FloatArray, IntArray
 from jointwise.joint.block_density import (
@@ -31,6 +31,8 @@ _WEIGHTS = np.exp(-0.5 * _STEPS**2) / np.exp(-0.5 * _STEPS**2).sum()
 # Nodes for means under windows elsewhere, how far they reach in standard deviations, and how often they are placed.
 _LEGENDRE, _LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 REACH, N_PASSES = 9.0, 3
+# Terms of a row with no more weight than this do not move its mean.
+NEGLIGIBLE = 1e-12
 # Standard deviations beyond which no quantile is looked for.
 WIDEST = 60.0
 
@@ -140,16 +142,27 @@ class BlockConditionals(Conditionals):
     def mean(self) -> FloatArray:
         """Mean in each row; shape (n,)."""
         block, c = self._block, self._c
-        warp = block.warps[c]
-        if warp.is_straight and not (np.isfinite(self._low) | np.isfinite(self._high)).any():
-            total = warp.inverse(self._mean)
-        else:
-            total = np.zeros_like(self._weights)
-            for level, weight in zip(np.minimum(_LEVELS, 1 - 2.0**-53), _WEIGHTS, strict=True):
-                total += weight * self._by_rows(self._quantiles, np.full(len(total), level))
+        rows, terms = np.nonzero(self._weights > NEGLIGIBLE)  # of hundreds of terms, few matter in a row
+        size = NUMBERS
+        means = [self._term_means(rows[s : s + size], terms[s : s + size]) for s in range(0, len(rows), size)]
+        owner = self._owner[terms]
         spikes = block.spikes[c] @ block.spike_weights[c]
-        given_term = spikes[self._owner] + block.no_spike[c][self._owner] * total
-        return np.asarray(np.einsum("nt,nt->n", self._weights, given_term))
+        given_term = spikes[owner] + block.no_spike[c][owner] * np.concatenate([np.empty(0), *means])
+        weights = self._weights[rows, terms]
+        return np.asarray(np.bincount(rows, weights * given_term, len(self._weights)))
+
+    def _term_means(self, rows: IntArray, terms: IntArray) -> FloatArray:
+        """Mean of the numbers of a term in a row, for each of some pairs of a row and a term; shape (pairs,)."""
+        warp = self._block.warps[self._c]
+        mean, scale = self._mean[rows, terms], self._scale[rows, terms]
+        low, high = self._low[terms], self._high[terms]
+        cut = (np.isfinite(low) | np.isfinite(high)).any()
+        if warp.is_straight and not cut:
+            return warp.inverse(mean)
+        total = np.zeros(len(mean))
+        for level, weight in zip(np.minimum(_LEVELS, 1 - 2.0**-53), _WEIGHTS, strict=True):
+            total += weight * warp.inverse(_cut_quantiles(mean, scale, low, high, level))
+        return total
 
     def bracket(self, q: float) -> tuple[FloatArray, FloatArray]:
         """Numbers between which the q-quantile of each row lies; shapes (n,)."""
@@ -180,14 +193,8 @@ class BlockConditionals(Conditionals):
 
     def _quantiles(self, at: slice, q: FloatArray) -> FloatArray:
         """Quantiles of the numbers of each term."""
-        mean, scale = self._mean[at], self._scale[at]
-        low, high = np.broadcast_to(self._low, mean.shape), np.broadcast_to(self._high, mean.shape)
-        finite = np.isfinite(low) & np.isfinite(high)
-        with np.errstate(invalid="ignore"):
-            width = np.where(finite, high - low, np.inf) / scale
-        level = np.broadcast_to(q[:, None], mean.shape)
-        y = interval_quantile((low - mean) / scale, (high - mean) / scale, width, level)[0]
-        return self._block.warps[self._c].inverse(np.clip(mean + scale * y, low, high))
+        z = _cut_quantiles(self._mean[at], self._scale[at], self._low, self._high, q[:, None])
+        return self._block.warps[self._c].inverse(z)
 
 
 class WindowedConditionals(Conditionals):
@@ -270,6 +277,19 @@ class WindowedConditionals(Conditionals):
         high = np.minimum(block.high[:, c], block.means[:, c] + reach).max()
         ends = np.concatenate([block.warps[c].inverse(np.array([low, high])), block.spikes[c]])
         return np.full(len(self._X), np.floor(ends.min())), np.full(len(self._X), np.ceil(ends.max()))
+
+
+def _cut_quantiles(
+    mean: FloatArray, scale: FloatArray, low: FloatArray, high: FloatArray, q: FloatArray | float
+) -> FloatArray:
+    """Quantiles of Gaussians cut to [low, high], an end infinite where there is none; arrays are broadcast."""
+    finite = np.isfinite(low) & np.isfinite(high)
+    if not (np.isfinite(low) | np.isfinite(high)).any():
+        return np.asarray(mean + scale * ndtri(q))
+    with np.errstate(invalid="ignore"):
+        width = np.where(finite, high - low, np.inf) / scale
+    y = interval_quantile((low - mean) / scale, (high - mean) / scale, width, np.asarray(q))[0]
+    return np.clip(mean + scale * y, low, high)
 
 
 def _without(X: FloatArray, c: int) -> FloatArray:
