@@ -14,7 +14,7 @@ each other through it. What is left of one or two variables, or without any edge
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import softmax
 
 from jointwise._checks import reading
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.joint.atom_conditionals import MixedAtoms
@@ -154,10 +154,12 @@ class ForestMixture(Expert):
         """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
         others = X.copy()
         others[:, n] = np.nan
-        logs = in_blocks(lambda rows: self._state_logs(n, rows), others, self._block)
+        return self._law(n, in_blocks(lambda rows: self._state_logs(n, rows), others, self._block))
+
+    def _law(self, n: int, logs: FloatArray) -> Conditionals:
+        """Law of variable ``n`` in rows, from the log-density of their cells jointly with each of its states."""
         log_evidence = log_sum(logs)
-        impossible = np.isneginf(log_evidence)
-        logs[impossible] = log(self.margin(n).weights)
+        logs[np.isneginf(log_evidence)] = log(self.margin(n).weights)
         return MixedAtoms(self.dictionaries[n], np.asarray(softmax(logs, axis=1)), log_evidence)
 
     def _state_logs(self, n: int, X: FloatArray) -> FloatArray:
@@ -167,6 +169,34 @@ class ForestMixture(Expert):
         for log_weight, tree in zip(log(self.weights), self.trees, strict=True):
             np.logaddexp(out, Messages(tree, evidence, len(X)).gather_at(tree.nodes[n]) + log_weight, out=out)
         return out + settled_log_likelihood(evidence)[:, None]
+
+    def gaps(self, X: FloatArray) -> Iterator[tuple[int, IntArray, Conditionals]]:
+        """Yield each variable with missing cells, the rows that miss it, and its law in those rows.
+
+        The messages of a row serve all its gaps.
+        """
+        missing = np.isnan(X)
+        incomplete = np.flatnonzero(missing.any(axis=1))
+        parts = [
+            self._gap_logs(X[rows]) for rows in np.split(incomplete, range(self._block, len(incomplete), self._block))
+        ]
+        for n in np.flatnonzero(missing.any(axis=0)).tolist():
+            yield n, np.flatnonzero(missing[:, n]), self._law(n, np.concatenate([part[n] for part in parts]))
+
+    def _gap_logs(self, X: FloatArray) -> list[FloatArray]:
+        """For each variable, as `_state_logs` of the rows that miss it."""
+        evidence, rows = self._evidence(X), [np.flatnonzero(gaps) for gaps in np.isnan(X).T]
+        settled = settled_log_likelihood(evidence)
+        out = [np.full((len(own), d.n_atoms), -np.inf) for own, d in zip(rows, self.dictionaries, strict=True)]
+        for log_weight, tree in zip(log(self.weights), self.trees, strict=True):
+            messages = Messages(tree, evidence, len(X))
+            total = log_weight + settled + messages.gather(keep=True)
+            posteriors = messages.posteriors()
+            for n, node in enumerate(tree.nodes):
+                posterior = posteriors[node]
+                if posterior is not None and len(rows[n]):
+                    np.logaddexp(out[n], posterior[rows[n]] + total[rows[n], None], out=out[n])
+        return out
 
     # ---- events ------------------------------------------------------------------------------------------
 
