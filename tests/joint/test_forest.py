@@ -558,3 +558,29 @@ def test_hundreds_of_columns():
     filled = rows.copy()
     filled[:, ::2] = np.nan
     assert not np.isnan(f.complete(filled, rng)).any()
+
+
+def test_thousands_of_categories():
+    """Categories in groups, which are hidden states: no answer needs a table of all pairs of categories."""
+    rng = np.random.default_rng(0)
+    size = 20_000
+    groups = np.zeros((4, size))
+    groups[np.arange(size) % 4, np.arange(size)] = rng.exponential(size=size)
+    groups /= groups.sum(axis=1, keepdims=True)
+    tree = Tree(
+        [-1, 0, 1, 2], [-1, 0, 0, 2], (np.full((1, 4), 0.25), groups, random_law(rng, 4, 3), random_law(rng, 3, 2))
+    )
+    f = ForestMixture(
+        [1.0], [Dictionary.categories(size), Dictionary.points([0.0, 1.0, 2.0]), Dictionary.points([0.0, 1.0])], [tree]
+    )
+    rows = f.sample(2000, rng)
+    rows[::3, 1] = np.nan
+    assert np.isfinite(f.logpdf(rows)).all()
+    region = {0: Values((0.0, 4.0, 9.0)), 1: Interval(0.0, 1.0)}
+    p = np.exp(f.log_probability(region))
+    assert f.crosstab({n: [each] for n, each in region.items()}).item() == pytest.approx(p, rel=1e-9)
+    pair = f.marginal([0, 1])
+    assert isinstance(pair, ProductMixture)
+    assert np.exp(pair.log_probability(region)) == pytest.approx(p, rel=1e-9)
+    assert f.condition(region).n_variables == 3
+    assert not np.isnan(f.complete(rows, rng)).any()

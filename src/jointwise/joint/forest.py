@@ -28,7 +28,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.joint.atom_conditionals import MixedAtoms
 from jointwise.joint.conditionals import Conditionals
-from jointwise.joint.crosstab import partition_masses, region_masses
+from jointwise.joint.crosstab import atom_masses, partition_atom_masses
 from jointwise.joint.events import Region
 from jointwise.joint.expert import BLOCK, Expert, in_blocks
 from jointwise.joint.forest_events import Restriction, conditioned, log_likelihoods
@@ -36,7 +36,7 @@ from jointwise.joint.forest_messages import Evidence, Messages, log_sum, settled
 from jointwise.joint.forest_moments import products
 from jointwise.joint.forest_reduce import marginal
 from jointwise.joint.forest_sampling import draw_states, draw_states_given
-from jointwise.joint.forest_tables import mixed_table
+from jointwise.joint.forest_tables import mixed_table, pair_table
 from jointwise.joint.forest_tree import ROOT, Tree
 from jointwise.joint.product import ProductMixture, draw_positions
 from jointwise.joint.simplex import log, simplex
@@ -202,7 +202,7 @@ class ForestMixture(Expert):
 
     def log_probability(self, event: Mapping[int, Region]) -> float:
         """Log-probability of a box, given as a region for some of the variables."""
-        logs = {n: log(region_masses(d := self.dictionaries[n], np.eye(d.n_atoms), r)) for n, r in event.items()}
+        logs = {n: log(atom_masses(self.dictionaries[n], region)) for n, region in event.items()}
         found = [log_likelihoods(tree, {tree.nodes[n]: each for n, each in logs.items()})[0] for tree in self.trees]
         return min(float(log_sum((log(self.weights) + found)[None])[0]), 0.0)
 
@@ -211,9 +211,7 @@ class ForestMixture(Expert):
 
         An interval does not count the points that are regions of their own.
         """
-        factors = {
-            n: partition_masses(d := self.dictionaries[n], np.eye(d.n_atoms), each) for n, each in regions.items()
-        }
+        factors = {n: partition_atom_masses(self.dictionaries[n], each) for n, each in regions.items()}
         return mixed_table(self.trees, self.weights, factors)
 
     def marginal(self, keep: Sequence[int]) -> Expert:
@@ -350,7 +348,7 @@ def simplest(weights: FloatArray, dictionaries: tuple[Dictionary, ...], trees: t
     sizes = [d.n_atoms for d in dictionaries]
     if len(sizes) != 2 or sizes[0] * sizes[1] > MOST_PAIRS:
         return mixture
-    joint = mixed_table(trees, weights, {n: np.eye(size) for n, size in enumerate(sizes)})
+    joint = np.asarray(sum(w * pair_table(tree, 0, 1) for w, tree in zip(weights, trees, strict=True)))
     few = int(sizes[1] < sizes[0])  # the variable with fewer states
     by_state = joint if few == 0 else joint.T
     used = by_state.sum(axis=1) > 0
