@@ -428,6 +428,17 @@ def test_completed_rows_keep_their_cells_and_have_density(case):
     np.testing.assert_array_equal(filled[~np.isnan(odd)], odd[~np.isnan(odd)])
 
 
+def test_no_rows():
+    f = chained(np.random.default_rng(1)).mixture
+    rng = np.random.default_rng(0)
+    none = f.sample(0, rng)
+    assert none.shape == f.complete(none, rng).shape == (0, 5)
+    assert f.logpdf(none).shape == f.cdf(none).shape == (0,)
+    assert [f.conditionals(n, none).mean().shape for n in range(5)] == [(0,)] * 5
+    assert not list(f.gaps(none))
+    assert not list(f.gaps(f.sample(3, rng)))
+
+
 def test_blocks_of_rows_give_the_same(monkeypatch):
     whole = chained(np.random.default_rng(1)).mixture
     monkeypatch.setattr(forest_module, "MOST_LIKELIHOODS", 100)

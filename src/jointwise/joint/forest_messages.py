@@ -131,7 +131,7 @@ class Messages:
     def gather(self, *, keep: bool = False) -> FloatArray:
         """Log-likelihood of each row, but for that of settled cells given their state; shape (n,).
 
-        Beliefs are kept for draws of states if ``keep``.
+        With ``keep``, beliefs are kept for `posteriors` and for draws of states.
         """
         for node in self.tree.upwards:
             self._upwards(node)
@@ -154,7 +154,8 @@ class Messages:
             self._send(above, node, self.tree.tables[node], self.tree.logs[node])
             self.beliefs[above] = self._live[above] = None
         belief = self.beliefs[target]
-        assert belief is not None  # the root has said at least its own law
+        if belief is None:  # there are no rows: the root says its own law in each
+            return np.empty((0, self.tree.states[target]))
         return np.asarray(belief + self.total[:, None])
 
     def posteriors(self) -> list[FloatArray | None]:
