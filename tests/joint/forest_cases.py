@@ -1,11 +1,11 @@
 """Random mixtures of trees, and the same density as an enumeration of all combinations of states."""
 
-from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
 from hypothesis import strategies as st
 from tests.joint.cases import KINDS, random_variable
+from tests.joint.twins import Twins
 
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian, Lattice, PointMass
@@ -84,19 +84,6 @@ def enumerated(f):
     coefficients = [np.eye(d.n_atoms)[:, used[:, n]] for n, d in enumerate(f.dictionaries)]
     weights = joint[joint > 0]
     return ProductMixture(weights / weights.sum(), coefficients, f.dictionaries)
-
-
-@dataclass(frozen=True)
-class Twins:
-    """The same density twice: as a mixture of trees, and enumerated."""
-
-    trees: JointDensity
-    whole: JointDensity
-    rng: np.random.Generator
-
-    @property
-    def experts(self):
-        return self.trees.mixture, self.whole.mixture
 
 
 @st.composite

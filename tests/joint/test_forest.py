@@ -14,6 +14,23 @@ from tests.joint.forest_cases import (
     state_probabilities,
     twins,
 )
+from tests.joint.twins import (
+    CLOSE,
+    check_chain_rule_and_total_probability,
+    check_completed_rows,
+    check_conditionals,
+    check_covariance,
+    check_cross_tables,
+    check_density_and_cdf,
+    check_entropy_and_information,
+    check_events,
+    check_impossible_rows,
+    check_laws_of_gaps,
+    check_moments_and_quantiles,
+    check_predictions_and_filled_gaps,
+    check_tables_of_densities,
+    same_answers,
+)
 
 from jointwise import JointDensity
 from jointwise.dictionary import Dictionary
@@ -26,13 +43,8 @@ from jointwise.joint.forest import ForestMixture
 from jointwise.joint.forest_messages import Messages
 from jointwise.joint.forest_reduce import marginal
 from jointwise.joint.forest_tree import Tree
-from jointwise.joint.prediction import best_values, fill
 
 FEW = settings(deadline=None, max_examples=40)
-# Rounding: the enumeration adds up the same terms in another order.
-CLOSE = {"rtol": 1e-9, "atol": 1e-13}
-# Logarithms of densities below this have too few digits left for a posterior.
-NEAR = -1e4
 
 
 # ---- density -----------------------------------------------------------------------------------------------
@@ -41,15 +53,7 @@ NEAR = -1e4
 @settings(deadline=None, max_examples=100)
 @given(twins())
 def test_density_and_cdf(case):
-    trees, whole = case.experts
-    rows = random_rows(case.rng, case.whole, 12)
-    np.testing.assert_allclose(trees.logpdf(rows), whole.logpdf(rows), **CLOSE)
-    np.testing.assert_allclose(trees.cdf(rows), whole.cdf(rows), **CLOSE)
-    by_component = trees.component_logpdf(rows)
-    assert by_component.shape == (12, trees.n_components)
-    np.testing.assert_allclose(np.logaddexp.reduce(by_component, axis=1), whole.logpdf(rows), **CLOSE)
-    np.testing.assert_array_equal(trees.without_impossible_cells(rows), whole.without_impossible_cells(rows))
-    assert trees.logpdf(rows[:0]).shape == (0,)
+    check_density_and_cdf(case)
 
 
 @FEW
@@ -102,9 +106,7 @@ def test_likelihoods_far_below_the_smallest_number():
 @FEW
 @given(twins(max_variables=2))
 def test_tables_of_densities(case):
-    trees, whole = case.experts
-    points = [np.unique(random_rows(case.rng, case.whole, 9, missing=0)[:, n]) for n in range(whole.n_variables)]
-    np.testing.assert_allclose(trees.pdf_table(points), whole.pdf_table(points), **CLOSE)
+    check_tables_of_densities(case)
 
 
 # ---- one variable ------------------------------------------------------------------------------------------
@@ -126,36 +128,14 @@ def test_one_variable(case):
 @FEW
 @given(twins())
 def test_conditionals(case):
-    trees, whole = case.experts
-    rows = random_rows(case.rng, case.whole, 10)
-    for n in range(whole.n_variables):
-        ours, theirs = trees.conditionals(n, rows), whole.conditionals(n, rows)
-        np.testing.assert_allclose(ours.log_evidence, theirs.log_evidence, **CLOSE)
-        possible = theirs.log_evidence > NEAR
-        points = random_rows(case.rng, case.whole, 10, missing=0)[:, n]
-        np.testing.assert_allclose(ours.pdf(points)[possible], theirs.pdf(points)[possible], **CLOSE)
-        np.testing.assert_allclose(ours.cdf(points)[possible], theirs.cdf(points)[possible], **CLOSE)
-        np.testing.assert_allclose(ours.atom_weights.sum(axis=1), 1.0, rtol=1e-12)
-        if case.whole.schema.variables[n].categories is None:
-            np.testing.assert_allclose(ours.mean()[possible], theirs.mean()[possible], rtol=1e-8, atol=1e-8)
-            median = ours.quantile(0.5)
-            assert (ours.cdf(median) >= 0.5 - 1e-9)[possible].all()
-            assert (ours.cdf(median - 1e-9 * (1 + abs(median))) <= 0.5 + 1e-6)[possible].all()
+    check_conditionals(case)
 
 
 @settings(deadline=None, max_examples=100)
 @given(twins())
 def test_laws_of_gaps_are_the_conditionals(case):
-    trees, _ = case.experts
-    rows = random_rows(case.rng, case.whole, 8, missing=float(case.rng.choice([0.1, 0.5, 0.9])))
-    met = np.zeros(rows.shape, dtype=bool)
-    for n, where, law in trees.gaps(rows):
-        met[where, n] = True
-        one_by_one = trees.conditionals(n, rows[where])
-        np.testing.assert_allclose(law.log_evidence, one_by_one.log_evidence, **CLOSE)
-        x = np.linspace(-3, 3, len(where))
-        np.testing.assert_allclose(law.cdf(x), one_by_one.cdf(x), **CLOSE)
-    np.testing.assert_array_equal(met, np.isnan(rows))
+    missing = float(case.rng.choice([0.1, 0.5, 0.9]))
+    check_laws_of_gaps(case.ours.mixture, random_rows(case.rng, case.whole, 8, missing))
 
 
 # ---- events ------------------------------------------------------------------------------------------------
@@ -164,27 +144,7 @@ def test_laws_of_gaps_are_the_conditionals(case):
 @settings(deadline=None, max_examples=100)
 @given(twins())
 def test_events(case):
-    trees, whole = case.experts
-    event = case.whole._regions(random_event(case.rng, case.whole, case.whole.names[1:]))
-    np.testing.assert_allclose(np.exp(trees.log_probability(event)), np.exp(whole.log_probability(event)), **CLOSE)
-    try:
-        expected = whole.condition(event)
-    except ImpossibleEventError:
-        with pytest.raises(ImpossibleEventError):
-            trees.condition(event)
-        return
-    rest = trees.condition(event)
-    same_answers(rest, expected, case.rng)
-    boxes = {n: region for n, region in event.items() if not isinstance(region, Point)}
-    if boxes:
-        log_probability, rest = trees.given(boxes)
-        assert log_probability == pytest.approx(trees.log_probability(boxes), rel=1e-9, abs=1e-12)
-
-
-def same_answers(ours, theirs, rng):
-    rows = theirs.sample(6, rng)
-    np.testing.assert_allclose(ours.logpdf(rows), theirs.logpdf(rows), rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(ours.cdf(rows), theirs.cdf(rows), rtol=1e-7, atol=1e-9)
+    check_events(case)
 
 
 @settings(deadline=None, max_examples=60)
@@ -216,26 +176,7 @@ def test_any_order_of_steps_gives_the_same(case):
 @FEW
 @given(twins(min_variables=2))
 def test_chain_rule_and_total_probability(case):
-    trees, whole = case.experts
-    row = whole.sample(1, case.rng)
-    first = trees.marginal([0])
-    rest = trees.condition({0: Point(float(row[0, 0]))})
-    chained = first.logpdf(row[:, :1]) + rest.logpdf(row[:, 1:])
-    np.testing.assert_allclose(chained, whole.logpdf(row), rtol=1e-9, atol=1e-9)
-    # a missing cell is the marginal of the rest
-    without = row.copy()
-    without[0, 0] = np.nan
-    others = range(1, whole.n_variables)
-    np.testing.assert_allclose(trees.logpdf(without), trees.marginal(others).logpdf(row[:, 1:]), **CLOSE)
-    # P(B) = P(A) P(B | A) + P(not A) P(B | not A)
-    cut = float(row[0, 0])
-    sides = {0: [Interval(-np.inf, cut), Interval(float(np.nextafter(cut, np.inf)), np.inf)]}
-    b = case.whole._regions(random_event(case.rng, case.whole, case.whole.names[1:2], shapes=("interval", "set")))
-    total = 0.0
-    for side, p in zip(sides[0], trees.crosstab(sides), strict=True):
-        if p > 0:
-            total += p * np.exp(trees.condition({0: side}).log_probability(b))
-    assert total == pytest.approx(np.exp(trees.log_probability(b)), rel=1e-7, abs=1e-12)
+    check_chain_rule_and_total_probability(case)
 
 
 @FEW
@@ -252,12 +193,7 @@ def test_marginals(case):
 @FEW
 @given(twins())
 def test_cross_tables(case):
-    trees, whole = case.experts
-    regions = {}
-    for n in case.rng.permutation(whole.n_variables).tolist():
-        a, b = np.sort(whole.sample(2, case.rng)[:, n])
-        regions[n] = [Interval(-np.inf, a), Point(float(a)), Values((float(b),)), Interval(a, np.inf)]
-    np.testing.assert_allclose(trees.crosstab(regions), whole.crosstab(regions), **CLOSE)
+    check_cross_tables(case)
 
 
 @FEW
@@ -309,7 +245,7 @@ def test_an_event_that_no_tree_allows():
 @settings(deadline=None, max_examples=60)
 @given(twins(max_variables=4, kinds=("label", "counts")))
 def test_reduced_trees_have_the_same_law(case):
-    for tree in case.trees.mixture.trees:
+    for tree in case.ours.mixture.trees:
         keep = case.rng.permutation(tree.n_variables)[: case.rng.integers(1, tree.n_variables + 1)].tolist()
         gone = tuple(set(range(tree.n_variables)) - set(keep))
         whole = state_probabilities(tree).sum(axis=gone) if gone else state_probabilities(tree)
@@ -344,8 +280,7 @@ def test_large_tables_are_not_contracted(monkeypatch):
 @FEW
 @given(twins(max_variables=5, kinds=("smooth", "counts", "bins", "lattice")))
 def test_covariance(case):
-    trees, whole = case.experts
-    np.testing.assert_allclose(trees.covariance(), whole.covariance(), rtol=1e-7, atol=1e-7)
+    check_covariance(case)
 
 
 def test_covariance_without_a_mean_is_missing():
@@ -416,16 +351,7 @@ def test_gaps_are_drawn_together_from_their_conditional():
 @FEW
 @given(twins())
 def test_completed_rows_keep_their_cells_and_have_density(case):
-    trees, whole = case.experts
-    rows = whole.sample(8, case.rng)
-    known = case.rng.random(rows.shape) < 0.6
-    filled = trees.complete(np.where(known, rows, np.nan), case.rng)
-    np.testing.assert_array_equal(filled[known], rows[known])
-    assert np.isfinite(whole.logpdf(filled)).all()
-    odd = random_rows(case.rng, case.whole, 8, missing=0.4)  # some impossible
-    filled = trees.complete(odd, case.rng)
-    assert not np.isnan(filled).any()
-    np.testing.assert_array_equal(filled[~np.isnan(odd)], odd[~np.isnan(odd)])
+    check_completed_rows(case)
 
 
 def test_no_rows():
@@ -457,27 +383,13 @@ def test_blocks_of_rows_give_the_same(monkeypatch):
 @settings(deadline=None, max_examples=15)
 @given(twins(max_variables=3))
 def test_moments_quantiles_and_modes(case):
-    trees, whole = case.trees, case.whole
-    for name in whole.names:
-        for ours, theirs in ((trees.mean(), whole.mean()), (trees.var(), whole.var())):
-            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-8, atol=1e-8)
-        variable = whole.schema[name]
-        if variable.categories is None or variable.ordered:
-            q = np.array([0.03, 0.5, 0.97])
-            ours, theirs = (np.array([variable.encode_value(v) for v in d.quantile(name, q)]) for d in (trees, whole))
-            cdf = whole.marginal(name).mixture.cdf(ours[:, None])
-            assert (cdf >= q - 1e-9).all()
-        modes = [whole.marginal(name).pdf({name: [d.mode()[name]]})[0] for d in (trees, whole)]
-        assert modes[0] == pytest.approx(modes[1], rel=1e-6)
+    check_moments_and_quantiles(case)
 
 
 @settings(deadline=None, max_examples=10)
 @given(twins(min_variables=2, max_variables=2, kinds=("smooth", "bins", "spiked bins", "counts", "label")))
 def test_entropy_and_information_agree_within_their_errors(case):
-    ours, theirs = case.trees.entropy(), case.whole.entropy()
-    assert abs(ours.value - theirs.value) <= 5 * (ours.error + theirs.error) + 1e-9
-    ours, theirs = (d.mutual_information(*d.names) for d in (case.trees, case.whole))
-    assert abs(ours.value - theirs.value) <= 5 * (ours.error + theirs.error) + 1e-9
+    check_entropy_and_information(case)
 
 
 def test_information_of_categories_is_a_sum():
@@ -495,38 +407,13 @@ def test_information_of_categories_is_a_sum():
 @FEW
 @given(twins(min_variables=2))
 def test_predictions_and_filled_gaps(case):
-    trees, whole = case.trees, case.whole
-    X = random_rows(case.rng, whole, 8)
-    rows = whole.mixture.sample(8, case.rng)
-    rows[np.isnan(X)] = np.nan
-    table = {v.name: [v.decode_value(x) for x in rows[:, n]] for n, v in enumerate(whole.schema)}
-    filled = trees.impute(table), whole.impute(table)
-    for n, variable in enumerate(whole.schema):
-        others = {name: cells for name, cells in table.items() if name != variable.name}
-        ours, theirs = (d.predict(variable.name, others) for d in (trees, whole))
-        if variable.categories is not None:
-            shares = whole.predict_proba(variable.name, others)
-            np.testing.assert_allclose(trees.predict_proba(variable.name, others), shares, rtol=1e-8, atol=1e-12)
-            continue
-        near = 1.0 if variable.kind == "integer" else 1e-7  # a mean half way between integers may go either way
-        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=near)
-        columns = (np.asarray(each[:, n], dtype=float) for each in filled)
-        np.testing.assert_allclose(*columns, rtol=1e-7, atol=near)
+    check_predictions_and_filled_gaps(case)
 
 
 @FEW
 @given(twins())
 def test_impossible_rows_are_read_without_their_impossible_cells(case):
-    trees, whole = case.experts
-    X = random_rows(case.rng, case.whole, 8)
-    for n, variable in enumerate(case.whole.schema):
-        ours, theirs = (best_values(expert, n, variable.kind, X) for expert in (trees, whole))
-        if variable.kind == "continuous":
-            others = whole.without_impossible_cells(np.where(np.arange(X.shape[1]) == n, np.nan, X))
-            near = whole.logpdf(others) > NEAR
-            np.testing.assert_allclose(ours[near], theirs[near], rtol=1e-7, atol=1e-7)
-        assert np.isfinite(ours).all()
-    assert not np.isnan(fill(trees, case.whole.schema, X)).any()
+    check_impossible_rows(case)
 
 
 def test_a_check_is_clean_on_samples_and_finds_another_density():
