@@ -3,7 +3,6 @@
 The parts hide their components (`Opaque`), so nothing can be merged and every generic path is taken.
 """
 
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 
@@ -14,6 +13,23 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.joint.cases import KINDS, build, random_density, random_event, random_rows, random_variable
 from tests.joint.experts import Opaque
+from tests.joint.twins import (
+    CLOSE,
+    Twins,
+    check_chain_rule_and_total_probability,
+    check_completed_rows,
+    check_conditionals,
+    check_covariance,
+    check_cross_tables,
+    check_density_and_cdf,
+    check_entropy_and_information,
+    check_events,
+    check_impossible_rows,
+    check_laws_of_gaps,
+    check_moments_and_quantiles,
+    check_predictions_and_filled_gaps,
+    check_tables_of_densities,
+)
 
 from jointwise import JointDensity
 from jointwise.cli.language import bind, parse_question
@@ -23,28 +39,10 @@ from jointwise.families import Cauchy, Gaussian, Uniform
 from jointwise.joint import Expert, ProductMixture, WeightedSum, check_pairs
 from jointwise.joint import product as product_module
 from jointwise.joint.events import Interval, Point, Values
-from jointwise.joint.prediction import best_values, fill
 from jointwise.joint.sum import mixed, parts_of
 from jointwise.tables.variables import Schema, Variable
 
 FEW = settings(deadline=None, max_examples=30)
-# Rounding: the parts add up the same terms in another order.
-CLOSE = {"rtol": 1e-9, "atol": 1e-13}
-# Logarithms of densities below this have too few digits left for a posterior.
-NEAR = -1e4
-
-
-@dataclass(frozen=True)
-class Twins:
-    """The same density twice: as a sum of parts of several kinds, and as one mixture of products."""
-
-    apart: JointDensity
-    whole: JointDensity
-    rng: np.random.Generator
-
-    @property
-    def experts(self):
-        return self.apart.mixture, self.whole.mixture
 
 
 def another(rng, density):
@@ -90,29 +88,13 @@ def test_the_parts_stay_apart():
 @FEW
 @given(twins())
 def test_density_and_cdf(case):
-    apart, whole = case.experts
-    rows = random_rows(case.rng, case.whole, 12)
-    np.testing.assert_allclose(apart.logpdf(rows), whole.logpdf(rows), **CLOSE)
-    np.testing.assert_allclose(apart.cdf(rows), whole.cdf(rows), **CLOSE)
-    by_component = apart.component_logpdf(rows)
-    assert by_component.shape == (12, apart.n_components)
-    np.testing.assert_allclose(np.logaddexp.reduce(by_component, axis=1), whole.logpdf(rows), **CLOSE)
-    np.testing.assert_allclose(apart.weights.sum(), 1.0, rtol=1e-12)
-    np.testing.assert_array_equal(
-        apart.without_impossible_cells(rows), whole.without_impossible_cells(rows)
-    )  # the general way and that of products
+    check_density_and_cdf(case)
 
 
 @FEW
 @given(twins(max_variables=2))
 def test_tables_of_densities(case):
-    apart, whole = case.experts
-    points = [np.unique(random_rows(case.rng, case.whole, 9, missing=0)[:, n]) for n in range(whole.n_variables)]
-    table = apart.pdf_table(points)
-    assert table.shape == tuple(map(len, points))
-    np.testing.assert_allclose(table, whole.pdf_table(points), **CLOSE)
-    grid = np.stack(np.meshgrid(*points, indexing="ij"), axis=-1).reshape(-1, whole.n_variables)
-    np.testing.assert_allclose(table.ravel(), np.exp(whole.logpdf(grid)), **CLOSE)
+    check_tables_of_densities(case)
 
 
 @FEW
@@ -143,27 +125,7 @@ def alone(x, n, expert):
 @FEW
 @given(twins())
 def test_conditionals(case):
-    apart, whole = case.experts
-    rows = random_rows(case.rng, case.whole, 10)
-    for n in range(whole.n_variables):
-        ours, theirs = apart.conditionals(n, rows), whole.conditionals(n, rows)
-        np.testing.assert_allclose(ours.log_evidence, theirs.log_evidence, **CLOSE)
-        possible = theirs.log_evidence > NEAR
-        points = random_rows(case.rng, case.whole, 10, missing=0)[:, n]
-        np.testing.assert_allclose(ours.pdf(points)[possible], theirs.pdf(points)[possible], **CLOSE)
-        np.testing.assert_allclose(ours.cdf(points)[possible], theirs.cdf(points)[possible], **CLOSE)
-        assert np.isfinite(ours.cdf(points)).all()
-        if case.whole.schema.variables[n].categories is None:
-            np.testing.assert_allclose(ours.mean()[possible], theirs.mean()[possible], rtol=1e-8, atol=1e-8)
-            check_quantiles(ours, possible)
-
-
-def check_quantiles(law, possible):
-    """The median halves the law, and lies between the ends that it claims."""
-    median, (low, high) = law.quantile(0.5), law.bracket(0.5)
-    assert ((np.nextafter(low, -np.inf) <= median) & (median <= high)).all()  # the search may end one float below
-    assert (law.cdf(median) >= 0.5 - 1e-9)[possible].all()
-    assert (law.cdf(median - 1e-9 * (1 + abs(median))) <= 0.5 + 1e-6)[possible].all()
+    check_conditionals(case)
 
 
 @FEW
@@ -171,32 +133,13 @@ def check_quantiles(law, possible):
 def test_laws_of_gaps_are_the_conditionals(case):
     rows = random_rows(case.rng, case.whole, 8, missing=0.5)
     for expert in case.experts:
-        met = np.zeros(rows.shape, dtype=bool)
-        for n, where, law in expert.gaps(rows):
-            met[where, n] = True
-            one_by_one = expert.conditionals(n, rows[where])
-            np.testing.assert_allclose(law.log_evidence, one_by_one.log_evidence, **CLOSE)
-            x = np.linspace(-3, 3, len(where))
-            np.testing.assert_allclose(law.cdf(x), one_by_one.cdf(x), **CLOSE)
-        np.testing.assert_array_equal(met, np.isnan(rows))
+        check_laws_of_gaps(expert, rows)
 
 
 @FEW
 @given(twins())
 def test_events(case):
-    apart, whole = case.experts
-    event = case.whole._regions(random_event(case.rng, case.whole, case.whole.names[1:]))
-    np.testing.assert_allclose(np.exp(apart.log_probability(event)), np.exp(whole.log_probability(event)), **CLOSE)
-    try:
-        expected = whole.condition(event)
-    except ImpossibleEventError:
-        with pytest.raises(ImpossibleEventError):
-            apart.condition(event)
-        return
-    rest = apart.condition(event)
-    rows = expected.sample(6, case.rng)
-    np.testing.assert_allclose(rest.logpdf(rows), expected.logpdf(rows), rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(rest.cdf(rows), expected.cdf(rows), rtol=1e-7, atol=1e-9)
+    check_events(case)
 
 
 @FEW
@@ -217,44 +160,19 @@ def test_the_order_of_conditions_does_not_matter(case):
 @FEW
 @given(twins(min_variables=2))
 def test_chain_rule_and_total_probability(case):
-    apart, whole = case.experts
-    row = whole.sample(1, case.rng)
-    first = apart.marginal([0])
-    rest = apart.condition({0: Point(float(row[0, 0]))})
-    chained = first.logpdf(row[:, :1]) + rest.logpdf(row[:, 1:])
-    np.testing.assert_allclose(chained, whole.logpdf(row), rtol=1e-9, atol=1e-9)
-    # a missing cell is the marginal of the rest
-    without = row.copy()
-    without[0, 0] = np.nan
-    others = range(1, whole.n_variables)
-    np.testing.assert_allclose(apart.logpdf(without), apart.marginal(others).logpdf(row[:, 1:]), **CLOSE)
-    # P(B) = P(A) P(B | A) + P(not A) P(B | not A)
-    cut = float(row[0, 0])
-    sides = {0: [Interval(-np.inf, cut), Interval(float(np.nextafter(cut, np.inf)), np.inf)]}
-    b = case.whole._regions(random_event(case.rng, case.whole, case.whole.names[1:2], shapes=("interval", "set")))
-    total = 0.0
-    for side, p in zip(sides[0], apart.crosstab(sides), strict=True):
-        if p > 0:
-            total += p * np.exp(apart.condition({0: side}).log_probability(b))
-    assert total == pytest.approx(np.exp(apart.log_probability(b)), rel=1e-7, abs=1e-12)
+    check_chain_rule_and_total_probability(case)
 
 
 @FEW
 @given(twins())
 def test_cross_tables(case):
-    apart, whole = case.experts
-    regions = {}
-    for n in range(whole.n_variables):
-        a, b = np.sort(whole.sample(2, case.rng)[:, n])
-        regions[n] = [Interval(-np.inf, a), Point(float(a)), Values((float(b),)), Interval(a, np.inf)]
-    np.testing.assert_allclose(apart.crosstab(regions), whole.crosstab(regions), **CLOSE)
+    check_cross_tables(case)
 
 
 @FEW
 @given(twins(kinds=("smooth", "spiky", "counts", "lattice", "label")))
 def test_covariance_is_that_of_the_whole(case):
-    apart, whole = case.experts
-    np.testing.assert_allclose(apart.covariance(), whole.covariance(), rtol=1e-7, atol=1e-7)
+    check_covariance(case)
 
 
 def test_samples_follow_the_cdf():
@@ -290,16 +208,7 @@ def test_gaps_are_drawn_from_the_conditional():
 @FEW
 @given(twins(max_variables=4))
 def test_completed_rows_keep_their_cells_and_have_density(case):
-    apart, whole = case.experts
-    rows = whole.sample(8, case.rng)
-    known = case.rng.random(rows.shape) < 0.6
-    filled = apart.complete(np.where(known, rows, np.nan), case.rng)
-    np.testing.assert_array_equal(filled[known], rows[known])
-    assert np.isfinite(whole.logpdf(filled)).all()
-    odd = random_rows(case.rng, case.whole, 8, missing=0.4)  # some impossible
-    filled = apart.complete(odd, case.rng)
-    assert not np.isnan(filled).any()
-    np.testing.assert_array_equal(filled[~np.isnan(odd)], odd[~np.isnan(odd)])
+    check_completed_rows(case)
 
 
 # ---- the answers of a density --------------------------------------------------------------------------------
@@ -308,31 +217,13 @@ def test_completed_rows_keep_their_cells_and_have_density(case):
 @settings(deadline=None, max_examples=15)
 @given(twins(max_variables=2))
 def test_moments_and_quantiles(case):
-    apart, whole = case.apart, case.whole
-    for name in whole.names:
-        numbers = [d.mean()[name] for d in (apart, whole)], [d.var()[name] for d in (apart, whole)]
-        for ours, theirs in numbers:
-            np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8)
-        variable = whole.schema[name]
-        if variable.categories is None or variable.ordered:
-            q = np.array([0.03, 0.5, 0.97])
-            ours, theirs = (np.array([variable.encode_value(v) for v in d.quantile(name, q)]) for d in (apart, whole))
-            cdf = whole.marginal(name).mixture.cdf(ours[:, None])
-            assert (cdf >= q - 1e-9).all()
-            np.testing.assert_allclose(cdf, whole.marginal(name).mixture.cdf(theirs[:, None]), atol=1e-9)
-        modes = [whole.marginal(name).pdf({name: [d.mode()[name]]})[0] for d in (apart, whole)]
-        assert modes[0] == pytest.approx(modes[1], rel=1e-6)
+    check_moments_and_quantiles(case)
 
 
 @settings(deadline=None, max_examples=15)
 @given(twins(max_variables=2, kinds=("smooth", "spiky", "counts", "label")))
 def test_entropy_and_information_agree_within_their_errors(case):
-    apart, whole = case.apart, case.whole
-    ours, theirs = apart.entropy(), whole.entropy()
-    assert abs(ours.value - theirs.value) <= 5 * (ours.error + theirs.error) + 1e-9
-    if len(whole.names) == 2:
-        ours, theirs = (d.mutual_information(*d.names) for d in (apart, whole))
-        assert abs(ours.value - theirs.value) <= 5 * (ours.error + theirs.error) + 1e-9
+    check_entropy_and_information(case)
 
 
 def test_entropy_of_many_variables_is_sampled():
@@ -352,41 +243,13 @@ def test_entropy_of_many_variables_is_sampled():
 @FEW
 @given(twins(min_variables=2))
 def test_predictions_and_filled_gaps(case):
-    apart, whole = case.apart, case.whole
-    X = random_rows(case.rng, whole, 8)
-    rows = whole.mixture.sample(8, case.rng)
-    rows[np.isnan(X)] = np.nan
-    table = {v.name: [v.decode_value(x) for x in rows[:, n]] for n, v in enumerate(whole.schema)}
-    filled = apart.impute(table), whole.impute(table)
-    for n, variable in enumerate(whole.schema):
-        others = {name: cells for name, cells in table.items() if name != variable.name}
-        ours, theirs = (d.predict(variable.name, others) for d in (apart, whole))
-        if variable.categories is not None:
-            shares = whole.predict_proba(variable.name, others)
-            np.testing.assert_allclose(apart.predict_proba(variable.name, others), shares, rtol=1e-8, atol=1e-12)
-            codes = np.array([variable.encode_value(v) for v in ours], dtype=int)
-            np.testing.assert_allclose(shares[np.arange(8), codes], shares.max(axis=1), rtol=1e-9)
-            continue
-        near = 1.0 if variable.kind == "integer" else 1e-7  # a mean half way between integers may go either way
-        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=near)
-        np.testing.assert_allclose(
-            np.asarray(filled[0][:, n], dtype=float), np.asarray(filled[1][:, n], dtype=float), rtol=1e-7, atol=near
-        )
+    check_predictions_and_filled_gaps(case)
 
 
 @FEW
 @given(twins())
 def test_impossible_rows_are_read_without_their_impossible_cells(case):
-    apart, whole = case.experts
-    X = random_rows(case.rng, case.whole, 8)
-    for n, variable in enumerate(case.whole.schema):
-        ours, theirs = (best_values(expert, n, variable.kind, X) for expert in (apart, whole))
-        if variable.kind == "continuous":
-            others = whole.without_impossible_cells(np.where(np.arange(X.shape[1]) == n, np.nan, X))
-            near = whole.logpdf(others) > NEAR
-            np.testing.assert_allclose(ours[near], theirs[near], rtol=1e-7, atol=1e-7)
-        assert np.isfinite(ours).all()
-    assert not np.isnan(fill(apart, case.whole.schema, X)).any()
+    check_impossible_rows(case)
 
 
 def test_a_part_without_a_mean_gives_the_median():
