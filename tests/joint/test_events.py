@@ -3,6 +3,8 @@
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from tests.joint.cases import PlainJoint, build, cases, random_event, random_region, random_rows, single
@@ -10,7 +12,7 @@ from tests.joint.cases import PlainJoint, build, cases, random_event, random_reg
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError, UnknownNameError
 from jointwise.families import Cauchy, Exponential, Gaussian, Lattice, PointMass, Uniform
-from jointwise.joint.events import Interval, Point, Values, parse_region
+from jointwise.joint.events import AnyOf, Interval, Point, Values, parse_region
 from jointwise.tables.variables import Variable
 
 FEW = settings(deadline=None, max_examples=50)
@@ -38,6 +40,16 @@ LABEL = Variable("label", "categorical", categories=("a", "b", "c"), dtype="stri
         (GRADE, ("mid", None), Interval(1.0, math.inf)),
         (GRADE, {"high", "low"}, Values((0.0, 2.0))),
         (LABEL, "c", Point(2.0)),
+        (LABEL, ["c", "a"], Values((0.0, 2.0))),
+        (K, range(3), Values((0.0, 1.0, 2.0))),
+        (K, np.array([4, 2]), Values((2.0, 4.0))),
+        (K, pd.Series([4, 2]), Values((2.0, 4.0))),
+        (K, pl.Series([4, 2]), Values((2.0, 4.0))),
+        (K, [(None, 3), (9, None), 6], AnyOf((Interval(-math.inf, 3.0), Interval(9.0, math.inf), Values((6.0,))))),
+        (K, [(1, 3), (4, 6)], Interval(1.0, 6.0)),
+        (K, {(1, 5), (3, 8)}, Interval(1.0, 8.0)),
+        (X, [(1, 2), 2], Interval(1.0, 2.0)),
+        (GRADE, [(None, "low"), "high"], Values((0.0, 2.0))),
     ],
 )
 def test_what_a_user_writes(variable, given_, expected):
@@ -58,7 +70,11 @@ def test_what_a_user_writes(variable, given_, expected):
         (X, (math.nan, 1), InputError, "'x' is missing"),
         (X, {1.0, None}, InputError, "'x' is missing"),
         (X, "much", InputError, "takes numbers; got 'much'"),
-        (X, [1, 2], InputError, "takes numbers"),
+        (X, [1, "much"], InputError, "takes numbers; got 'much'"),
+        (X, [], InputError, "set of values for 'x' is empty"),
+        (X, [(1, 2), (4, 3)], InputError, "wrong way round"),
+        (X, [(1, 2, 3)], InputError, r"written \(low, high\)"),
+        (X, np.zeros((2, 2)), InputError, "takes numbers"),
         (LABEL, "z", UnknownNameError, "category of variable 'label': 'z'.*'a', 'b', 'c'"),
         (LABEL, {"a", "z"}, UnknownNameError, "Known: 'a', 'b', 'c'"),
     ],

@@ -6,7 +6,6 @@ holds them all; `convert` then reads the cells as that type.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,10 +18,9 @@ import numpy as np
 from jointwise._checks import shown
 from jointwise._typing import AnyArray
 from jointwise.exceptions import InputError
-from jointwise.tables.dtypes import is_temporal
-from jointwise.tables.variables import Variable, as_text
+from jointwise.tables.texts import parse
+from jointwise.tables.variables import as_text
 
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 # A column of text gets a note if at least this share of its cells are numbers.
 NEARLY = 0.8
 
@@ -38,7 +36,6 @@ _CELL = re.compile(
 _NUMBERS = ("int64", "float64")
 # A boolean is an integer to Python, so it comes first.
 _JSON_TYPES = ((bool, "bool"), (int, "int64"), (float, "float64"), (list, "list"), (dict, "object"))
-_WANTED = {"float64": "numbers", "int64": "numbers", "bool": "true or false"}
 # Narrowest type that holds cells of these types; any other mixture is text.
 _JOINS = (
     ({"int64"}, "int64"),
@@ -122,49 +119,3 @@ def convert(name: str, cells: Sequence[Any], dtype: str) -> AnyArray:
     out: AnyArray = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def parse(name: str, cell: Any, dtype: str) -> Any:
-    """One cell as a value of a logical type; the error names the column and the cell."""
-    try:
-        if dtype == "float64":
-            return float(cell)
-        if dtype == "int64":
-            return _whole(cell)
-        if dtype == "bool":
-            return cell if isinstance(cell, bool) else {"true": True, "false": False}[cell.lower()]
-        if is_temporal(dtype):
-            return _moment(cell, dtype)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        what = "dates such as 2024-05-31" if is_temporal(dtype) else _WANTED[dtype]
-        raise InputError(f"{shown(name)} takes {what}; got {shown(cell)}.") from None
-    return cell if isinstance(cell, str) else as_text(cell)
-
-
-def value_of(variable: Variable, text: str) -> Any:
-    """Value of a variable from the text of a question; for a category, the one written like that."""
-    if variable.categories is None:
-        return parse(variable.name, text, variable.dtype if is_temporal(variable.dtype) else "float64")
-    for category in variable.categories:
-        if text == category or text == as_text(category):
-            return category
-    try:  # 1.0 for the category 1, True for true
-        return parse(variable.name, text, variable.dtype)
-    except InputError:
-        return text
-
-
-def _whole(cell: Any) -> int | float:
-    if isinstance(cell, float):
-        return cell
-    try:
-        return int(cell)
-    except ValueError:
-        return float(cell)
-
-
-def _moment(cell: Any, dtype: str) -> dt.date:
-    if dtype == "date":
-        return dt.date.fromisoformat(cell)
-    moment = dt.datetime.fromisoformat(cell)
-    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone for summer and winter

@@ -25,6 +25,8 @@ _SPOOLED: dict[str, Path] = {}
 SPOOL_SHARE, MOST_OF_A_DEVICE = 0.9, 1 << 30
 # Bytes copied at once.
 CHUNK = 1 << 20
+# Most bytes of a file of questions.
+MOST_OF_QUESTIONS = 1 << 20
 TEXT_FILES = {"csv": CsvFile, "json": JsonFile}
 
 
@@ -62,6 +64,19 @@ def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
         named = zip(files, map(str, found), strict=True)
         return ChainedFile([TEXT_FILES[kind](file, name, frozenset(missing)) for file, name in named], label)
     return DatasetFile(files, label, kind)
+
+
+def read_questions(path: str) -> list[str]:
+    """Lines of a file of questions, without empty lines and those that begin with #; ``-`` is standard input."""
+    with rereadable(path).open("rb") as file, naming(label_of(path)):
+        data = file.read(MOST_OF_QUESTIONS + 1)
+    if len(data) > MOST_OF_QUESTIONS:
+        raise InputError(f"{label_of(path)}: a file of questions has at most {MOST_OF_QUESTIONS:,} bytes.")
+    try:
+        lines = [line.strip() for line in data.decode("utf-8-sig").splitlines()]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{label_of(path)}: the text is not UTF-8 ({error.reason}).") from None
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _files(place: Path) -> list[Path]:

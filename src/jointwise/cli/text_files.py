@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from jointwise._checks import listed, shown
-from jointwise.cli.cells import MISSING, CellCounts, cell_type, convert, json_type
+from jointwise.cli.cells import CellCounts, cell_type, convert, json_type
 from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
 from jointwise.exceptions import InputError
 from jointwise.tables.dtypes import is_missing
+from jointwise.tables.texts import MISSING
 
 # Longest line of a table; a file without line ends would otherwise be read whole.
 MAX_LINE = 1 << 24

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,18 +17,19 @@ from jointwise._typing import AnyArray, FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
-from jointwise.joint import events, information, prediction, serialization
+from jointwise.joint import answers, events, information, prediction, serialization
+from jointwise.joint.answers import Answer
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
-from jointwise.joint.events import Region, parse_region
+from jointwise.joint.events import Alternatives, boxes, parse_region
 from jointwise.joint.expert import Expert
 from jointwise.joint.information import Estimate
 from jointwise.joint.margin import Margin
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.sum import mixed, parts_of
 from jointwise.tables import decode, encode, read_table
-from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.dtypes import is_missing, is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
 # Experts that a file may hold, by kind.
@@ -145,7 +146,9 @@ class JointDensity:
 
         Parameters
         ----------
-        x : frame, array of shape (n, N), mapping of names to columns, or mapping of names to the cells of one row
+        x : frame, array of shape (n, N), mapping of names to columns, or one row
+            A row is a mapping of names to cells, a pandas series or a list of N cells. A mapping or a series may hold
+            some of the variables only: the others are integrated out.
         """
         return self.mixture.logpdf(self._encode(x))
 
@@ -174,8 +177,8 @@ class JointDensity:
         Parameters
         ----------
         event : mapping of names to what is known
-            A value, ``(low, high)`` (closed, None for an open end), or a set of values. A value takes its variable
-            out; an interval or a set keeps it, truncated.
+            A value, ``(low, high)`` (closed, None for an open end), or a set or list of values and intervals. A value
+            takes its variable out; all else keeps it, truncated. A pandas series is a row, whose gaps say nothing.
 
         Warns
         -----
@@ -185,8 +188,50 @@ class JointDensity:
         return JointDensity(*conditioned(self.schema, self.mixture, self._regions(event)))
 
     def probability(self, event: Mapping[str, Any]) -> float:
-        """Probability of a box: a value, closed interval or set for some of the variables."""
-        return float(np.exp(self.mixture.log_probability(self._regions(event))))
+        """Probability of an event: a value, a closed interval, or a set or list of them, for some of the variables.
+
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> name = f.names[0]
+        >>> round(f.probability({name: [(None, 0), (1, None)]}) + f.probability({name: (0, 1)}), 12)
+        1.0
+        """
+        return float(sum(np.exp(self.mixture.log_probability(box)) for box in boxes(self._regions(event))))
+
+    @overload
+    def ask(self, question: str) -> Answer: ...  # type: ignore[overload-overlap]  # a text is a sequence of texts
+
+    @overload
+    def ask(self, question: Sequence[str]) -> list[Answer]: ...
+
+    def ask(self, question: str | Sequence[str]) -> Answer | list[Answer]:
+        """Answer a question in the language of the command: a probability, a measure, or a distribution.
+
+        Parameters
+        ----------
+        question : str or sequence of str
+            Such as ``"P(job=nurse | age in 30..40)"``, ``"mean(pay | sex=F)"`` or ``"job, age | pay > 30"``; see
+            :mod:`jointwise.joint.language`. Several questions get a list of answers.
+
+        Examples
+        --------
+        >>> from jointwise.dictionary import Dictionary
+        >>> from jointwise.tables.variables import Schema, Variable
+        >>> schema = Schema((Variable("pay", "continuous"), Variable("sex", "categorical", categories=("F", "M"))))
+        >>> atoms = (Dictionary.grid("gaussian", 0, 1, n=2, scale=1), Dictionary.categories(2))
+        >>> f = JointDensity(schema, ProductMixture([0.5, 0.5], [np.eye(2), np.eye(2)], atoms))
+        >>> f.ask("P(sex = F | pay > 0.5)")
+        P(sex=F | pay > 0.5) = 0.3085
+        >>> f.ask(["mean(pay | sex = M)", "sex | -1 < pay < 0"])
+        [mean(pay | sex=M) = 1, sex | -1 < pay < 0
+          F   71.52%
+          M   28.48%]
+        """
+        if isinstance(question, str):
+            return answers.ask(self, question)
+        if not isinstance(question, Sequence):
+            raise InputError(f"A question is text, or a list of texts; got {shown(question)}.")
+        return [answers.ask(self, text) for text in question]
 
     # ---- samples and moments -----------------------------------------------------------------------------
 
@@ -261,7 +306,7 @@ class JointDensity:
         cells are ignored.
         """
         n, variable = self.schema.index(target), self.schema[target]
-        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
+        X = encode(read_table(_one_row(x, self.names)), self.schema, absent="missing")
         return _native(variable, prediction.best_values(self.mixture, n, variable.kind, X))
 
     def predict_proba(self, target: str, x: Any) -> FloatArray:
@@ -273,7 +318,7 @@ class JointDensity:
                 f"predict_proba needs a categorical target and {shown(target)} is {self.schema.variables[n].kind}; "
                 "use condition(...).probability for intervals, or predict."
             )
-        X = encode(read_table(_one_row(x)), self.schema, absent="missing")
+        X = encode(read_table(_one_row(x, self.names)), self.schema, absent="missing")
         return prediction.category_probabilities(self.mixture, n, X, len(categories))
 
     def impute(self, x: Any) -> Any:
@@ -281,7 +326,7 @@ class JointDensity:
 
         A category that the density does not know counts as missing, with a warning.
         """
-        X = encode(read_table(_one_row(x)), self.schema, unseen="missing")
+        X = encode(read_table(_one_row(x, self.names)), self.schema, unseen="missing")
         return decode(prediction.fill(self.mixture, self.schema, X), self.schema)
 
     # ---- check -------------------------------------------------------------------------------------------
@@ -307,7 +352,7 @@ class JointDensity:
         True
         """
         # a category that the density does not know is a finding, not a warning
-        X = encode(read_table(_one_row(x)), self.schema)
+        X = encode(read_table(_one_row(x, self.names)), self.schema)
         return check_rows(self.schema, self.mixture, X, np.random.default_rng(rng))
 
     # ---- files -------------------------------------------------------------------------------------------
@@ -350,12 +395,19 @@ class JointDensity:
         return f"JointDensity({len(self.names)} variables: {some}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
-        return encode(read_table(_one_row(x)), self.schema, unseen="impossible")
+        table = _one_row(x, self.names)
+        if table is not x and not set(table) >= set(self.names):  # part of a row: the rest is not known
+            for name in table:
+                self.schema.index(name)
+            table = {name: table.get(name, [None]) for name in self.names}
+        return encode(read_table(table), self.schema, unseen="impossible")
 
     def _margins(self) -> list[Margin]:
         return [self.mixture.margin(n) for n in range(len(self.schema))]
 
-    def _regions(self, event: Mapping[str, Any]) -> dict[int, Region]:
+    def _regions(self, event: Any) -> dict[int, Alternatives]:
+        if _is_series(event):
+            event = {name: cell for name, cell in event.to_dict().items() if not is_missing(cell)}
         if not isinstance(event, Mapping):
             raise InputError(f'An event is written {{"name": value, ...}}, got {shown(event)}.')
         return {self.schema.index(name): parse_region(self.schema[name], given) for name, given in event.items()}
@@ -370,11 +422,19 @@ class JointDensity:
         return positions
 
 
-def _one_row(x: Any) -> Any:
-    """Turn a mapping of names to single cells into one of names to columns."""
-    if isinstance(x, Mapping) and x and all(np.ndim(cell) == 0 for cell in x.values()):
-        return {name: [cell] for name, cell in x.items()}
-    return x
+def _is_series(x: Any) -> bool:
+    """Return whether this is a pandas series, which is a row; its package need not be there to tell."""
+    return type(x).__name__ == "Series" and type(x).__module__.partition(".")[0] == "pandas"
+
+
+def _one_row(x: Any, names: Sequence[str]) -> Any:
+    """Turn one row, as a mapping, series or list of cells, into a mapping of names to columns; a table stays."""
+    row = x.to_dict() if _is_series(x) else x
+    if isinstance(row, list | tuple) and len(row) == len(names):
+        row = dict(zip(names, row, strict=True)) if all(np.ndim(cell) == 0 for cell in row) else row
+    if isinstance(row, Mapping) and row and all(np.ndim(cell) == 0 for cell in row.values()):
+        return {name: [cell] for name, cell in row.items()}
+    return row
 
 
 def _plain(variable: Variable, value: float) -> Any:
