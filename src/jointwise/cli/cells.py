@@ -24,15 +24,20 @@ from jointwise.tables.variables import as_text
 # A column of text gets a note if at least this share of its cells are numbers.
 NEARLY = 0.8
 
+# Text that often marks a gap, though it may be a value.
+SUSPECTS = frozenset({"?", "unknown", "missing", "-", "--", "n.a.", "#n/a", "not available"})
+
 _CELL = re.compile(
     r"(?P<int64>[+-]?(?:0|[1-9]\d*))"  # 007 is a label, not a number
     r"|(?P<float64>[+-]?(?:(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?))"
+    r"|(?P<comma>[+-]?(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+),\d+)"  # a number with a decimal comma
     r"|(?P<bool>true|false)"
     r"|(?P<date>\d{4}-\d{2}-\d{2})"
     r"|(?P<time>\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)"
     r"|(?P<zoned>\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2}))",
     re.IGNORECASE,
 )
+_WITH_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?")
 _NUMBERS = ("int64", "float64")
 # A boolean is an integer to Python, so it comes first.
 _JSON_TYPES = ((bool, "bool"), (int, "int64"), (float, "float64"), (list, "list"), (dict, "object"))
@@ -64,7 +69,26 @@ def cell_type(cell: Any) -> str:
 @lru_cache(maxsize=1 << 16)
 def _text_type(text: str) -> str:
     match = _CELL.fullmatch(text)
-    return match.lastgroup or "string" if match else "string"
+    return (match.lastgroup or "string") if match else "suspect" if text.lower() in SUSPECTS else "string"
+
+
+def is_data(text: str) -> bool:
+    """Whether text is a number, date or time, which is rarely the name of a column.
+
+    >>> is_data("5.1"), is_data("width")
+    (True, False)
+    """
+    return cell_type(text.strip()) not in {"string", "bool", "suspect"}
+
+
+@lru_cache(maxsize=1 << 16)
+def with_point(text: str) -> str:
+    """Return a number with a decimal comma as one with a point; other text stays.
+
+    >>> with_point("3,5"), with_point("1.234,5"), with_point("1.234"), with_point("a,b")
+    ('3.5', '1234.5', '1234', 'a,b')
+    """
+    return text.replace(".", "").replace(",", ".") if _WITH_COMMA.fullmatch(text) else text
 
 
 def json_type(cell: Any) -> str:
@@ -95,6 +119,22 @@ class CellCounts:
                 raise InputError(f"Column {shown(name)} holds a nested {nested}; flatten it, or drop the column.")
         types = set(self.counts)
         return next((joined for parts, joined in _JOINS if types and types <= parts), "string")
+
+    def hint(self) -> str:
+        """What may be wrong with a column of text, and the option that helps; empty for nothing."""
+        total = self.counts.total()
+        commas = self.counts["comma"]
+        if commas and commas + sum(self.counts[found] for found in _NUMBERS) >= NEARLY * total:
+            return f"is read as text because of decimal commas, as in {shown(self.examples['comma'])}; add --decimal ,"
+        if (odd := self.odd_cell()) is not None:
+            return (
+                f"is read as text, though most of its cells are numbers, because of {shown(odd)}; if that marks a gap, "
+                f"add --missing {shown(odd)}."
+            )
+        if suspects := self.counts["suspect"]:
+            word = shown(self.examples["suspect"])
+            return f"holds {word} or the like in {suspects:,} cells; if that marks a gap, add --missing {word}."
+        return ""
 
     def odd_cell(self) -> Any | None:
         """First cell that is no number in a column of mostly numbers; None if there is none."""

@@ -12,8 +12,9 @@ import typer
 from jointwise._checks import shown
 from jointwise.cli import screen
 from jointwise.cli.files import open_tables, read_questions
-from jointwise.cli.models import fit_table, load_model, load_stored, note_odd_cells, plain_model, save_model
+from jointwise.cli.models import fit_table, load_model, load_stored, note_hints, plain_model, save_model
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
+from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.answers import Answer, answer
 from jointwise.joint.distribution import BLOCK_ROWS
@@ -35,9 +36,6 @@ Format = Annotated[
     typer.Option(
         "--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}; by default from the file's extension."
     ),
-]
-Missing = Annotated[
-    list[str] | None, typer.Option("--missing", help="Text that marks a gap, besides empty, NA and NaN; repeatable.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
 SeedOrNone = Annotated[int | None, typer.Option("--seed", min=0, help="Seed; without one, other rows each time.")]
@@ -64,6 +62,7 @@ def refuse_two_pipes(model: str, data: str | None) -> None:
         raise typer.BadParameter("Model and data cannot both come from standard input.", param_hint="DATA")
 
 
+@reads_tables
 def fit(
     data: Annotated[
         list[str],
@@ -95,9 +94,16 @@ def fit(
     n_components: Annotated[
         int | None, typer.Option(min=1, help="Fit one mixture of so many products; by default experts are stacked.")
     ] = None,
-    missing: Missing = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that holds how often each row counts.")
+    ] = None,
+    rare: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Merge categories with a smaller share of the rows, such as 0.5%."),
+    ] = None,
     seed: Seed = 0,
     checkpoint: Annotated[str | None, typer.Option(help="File that lets a stopped fit go on.")] = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Learn the joint density of a table and write it to a file.
 
@@ -106,6 +112,8 @@ def fit(
     Example: jointwise fit people.csv -o people.jw --kind rooms=categorical --drop id
 
     Example: jointwise fit years/*.parquet -o years.jw
+
+    Example: jointwise fit adult.data -o adult.jw --no-header --missing ? --weight "column 3" --rare 0.5%
     """
     check_place(output)
     parameters: dict[str, Any] = {
@@ -117,9 +125,10 @@ def fit(
         "random_state": seed,
         "checkpoint": checkpoint,
     }
-    file = open_tables(data, missing or ())
-    note_odd_cells(file, drop or ())
-    model = fit_table(file, target, drop=drop or (), **parameters)
+    share = 0.0 if rare is None else _share(rare)
+    file = open_tables(data, reading)
+    note_hints(file, drop or ())
+    model = fit_table(file, target, drop=drop or (), weight=weight, rare=share, **parameters)
     save_model(plain_model(model), output)
     screen.note(model.summary())
 
@@ -136,6 +145,17 @@ def _by_column(option: str, pairs: list[str] | None, parse: Callable[[str], Valu
         if not name:
             raise typer.BadParameter(f"{shown(pair)} is not {form}.", param_hint=option)
     return found
+
+
+def _share(text: str) -> float:
+    """A share of rows, as a number or a percentage."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = np.nan
+    if not 0 < share < 1:
+        raise typer.BadParameter(f"{shown(text)} is not a share such as 0.5% or 0.005.", param_hint="--rare")
+    return share
 
 
 def _kind(text: str) -> str:
@@ -159,18 +179,20 @@ def _end(text: str) -> Any:
         return text.strip()
 
 
+@reads_tables
 def info(
     model: Model,
     pairs: Annotated[bool, typer.Option("--pairs", help="Mutual information of each pair of columns.")] = False,
     output: Output = "-",
     form: Format = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Show the columns of a model, or the mutual information of each pair.
 
     Example: jointwise info people.jw --pairs
     """
     form = checked_format(output, form, "table")
-    stored = load_stored(model)
+    stored = load_stored(model, reading)
     density = stored.density if isinstance(stored, ClassModel) else stored
     columns = _pairs(density) if pairs else _columns(density)
     lines = [
@@ -223,6 +245,7 @@ def _pairs(density: JointDensity) -> dict[str, list[Any]]:
     }
 
 
+@reads_tables
 def query(
     model: Model,
     question: Annotated[
@@ -235,6 +258,7 @@ def query(
     top: Annotated[int | None, typer.Option(min=1, help="Show only this many rows, the most probable.")] = None,
     output: Output = "-",
     form: Format = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Ask for probabilities, means and quantiles, or distributions of variables, given others.
 
@@ -253,7 +277,7 @@ def query(
     texts = [*(question or []), *(read_questions(file) if file is not None else [])]
     if not texts:
         raise typer.BadParameter("Ask at least one question, such as 'mean(age)'.", param_hint="QUESTION")
-    density = load_model(model)
+    density = load_model(model, reading)
     questions = [parse_question(text, density.schema) for text in texts]
     if form == "table":
         for n, each in enumerate(questions):
@@ -276,7 +300,8 @@ def _blocks(
     found: Iterable[Answer], questions: list[Question], top: int | None, form: str
 ) -> Iterator[dict[str, list[Any]]]:
     """Blocks of columns for a file: an object for each answer in JSON, else rows; several questions share columns."""
-    heads = list(dict.fromkeys(name for question in questions for name in _heads(question)))
+    asked = [name for question in questions if not question.measure for name in question.names]
+    heads = list(dict.fromkeys([*asked, *(name for question in questions for name in _heads(question))]))
     for each in found:
         _say(each)
         if form == "json":
@@ -345,6 +370,7 @@ def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], picture
             write(block)
 
 
+@reads_tables
 def sample(
     model: Model,
     n: Annotated[int, typer.Option("-n", min=0, max=MOST_DRAWN, help=f"Number of rows, at most {MOST_DRAWN:,}.")] = 10,
@@ -352,13 +378,14 @@ def sample(
     output: Output = "-",
     form: Format = None,
     seed: SeedOrNone = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Draw rows from a model.
 
     Example: jointwise sample people.jw -n 1000 --given "sex=F, age > 40" -o drawn.csv
     """
     form = checked_format(output, form)
-    density = load_model(model)
+    density = load_model(model, reading)
     regions = parse_conditions(given, density.schema) if given is not None else {}
     rest = density.condition(regions)
     fixed = {

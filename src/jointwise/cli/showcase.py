@@ -16,11 +16,12 @@ import typer
 from jointwise._checks import shown
 from jointwise._files import is_stream
 from jointwise.cli import commands, rows, screen
-from jointwise.cli.commands import Missing, Model
+from jointwise.cli.commands import Model
 from jointwise.cli.files import open_table
 from jointwise.cli.models import load_model
 from jointwise.cli.outputs import check_place, encoded, write_bytes, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
+from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.table_file import TableFile
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.joint import JointDensity
@@ -32,6 +33,7 @@ PICTURES = ("png", "svg", "pdf")
 DPI = 150
 
 
+@reads_tables
 def plot(
     model: Model,
     question: Annotated[
@@ -42,7 +44,7 @@ def plot(
     ] = "-",
     data: Annotated[str | None, typer.Option(help="Table whose rows are drawn too.")] = None,
     components: Annotated[bool, typer.Option("--components", help="Draw one variable in each component.")] = False,
-    missing: Missing = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Draw one variable, a pair, or several in pairs; without names, the mutual information of all pairs.
 
@@ -56,7 +58,7 @@ def plot(
         )
     if output == "-" and sys.stdout.isatty():
         raise typer.BadParameter("A picture cannot be shown in a terminal; name a file.", param_hint="--output")
-    density = load_model(model, missing or ())
+    density = load_model(model, reading)
     names: tuple[str, ...] = ()
     given: Mapping[str, Alternatives] = {}
     if question is not None:
@@ -67,7 +69,7 @@ def plot(
     if components and len(names) != 1:
         raise typer.BadParameter("--components draws one variable; name it.", param_hint="--components")
     _check_text(density)
-    table = None if data is None else _rows_given(density, given, open_table(data, missing or ()))
+    table = None if data is None else _rows_given(density, given, open_table(data, reading))
     figure = _figure(density.condition(given), names, table, components=components)
     picture = io.BytesIO()
     figure.savefig(picture, format=form, dpi=DPI)

@@ -7,9 +7,11 @@
 Gaussian block, and ``window`` integrates Gaussian vectors over boxes. :class:`~jointwise.joint.margin.Margin` is the
 law of one variable, :class:`~jointwise.joint.conditionals.Conditionals` its law in each of many rows. ``events``,
 ``conditioning``, ``crosstab``, ``information``, ``prediction``, ``check`` and ``serialization`` each answer one kind of
-question. :class:`ClassModel` is a density with all else that predicting a class needs.
+question. ``language`` reads questions in text, ``questions`` writes them, and :class:`Answer` answers them, with a
+``distribution`` as a table. :class:`ClassModel` is a density with all else that predicting a class needs.
 """
 
+from jointwise.joint.answers import Answer
 from jointwise.joint.check import Check
 from jointwise.joint.classes import ClassModel
 from jointwise.joint.density import JointDensity
@@ -19,4 +21,14 @@ from jointwise.joint.information import Estimate
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.sum import WeightedSum
 
-__all__ = ["Check", "ClassModel", "Estimate", "Expert", "Finding", "JointDensity", "ProductMixture", "WeightedSum"]
+__all__ = [
+    "Answer",
+    "Check",
+    "ClassModel",
+    "Estimate",
+    "Expert",
+    "Finding",
+    "JointDensity",
+    "ProductMixture",
+    "WeightedSum",
+]
