@@ -86,7 +86,13 @@ def question(rng: Random, density: JointDensity) -> str:
     others = [variable for variable in density.schema if variable not in variables]
     given = ", ".join(condition(rng, each) for each in rng.sample(others, rng.randint(0, min(2, len(others)))))
     given = f" | {given}" if given else ""
-    if rng.random() < 0.5:
+    pick = rng.random()
+    if pick < 0.2:
+        measure = rng.choice(("mean", "sd", "variance", "median", "mode", "q10", "q97.5"))
+        numbers = [each for each in variables if measure == "mode" or each.categories is None]
+        if numbers:
+            return f"{measure}({', '.join(quoted(each.name) for each in numbers)}{given})"
+    if pick < 0.6:
         return f"P({', '.join(condition(rng, each) for each in variables)}{given})"
     return f"{', '.join(quoted(each.name) for each in variables)}{given}"
 
@@ -104,7 +110,8 @@ def condition(rng: Random, variable: Variable) -> str:
     low, high = sorted((value(rng, variable), value(rng, variable)), key=lambda text: _key(variable, text))
     relations = ["<", "<=", ">", ">="]
     shapes = [f"{name} {rng.choice(relations)} {low}", f"{name} in {low}..{high}", f"{name} in ..{high}",
-              f"{name} in {low}..", f"{name} in {{{low}, {high}}}"]  # fmt: skip
+              f"{name} in {low}..", f"{name} in {{{low}, {high}}}", f"{low} <= {name} <= {high}", f"{name} != {low}",
+              f"{name} <= {low} or {name} >= {high}", f"not {name} in {low}..{high}"]  # fmt: skip
     return rng.choice(shapes)
 
 

@@ -69,6 +69,9 @@ def asked(text):
         ("age in 30-40", Interval(30.0, 40.0)),
         ("age in 30 to 40", Interval(30.0, 40.0)),
         ("age in >30..<40", Interval(31.0, 39.0)),
+        ("age = 30..40", Interval(30.0, 40.0)),
+        ("age > 30; age < 35", Interval(31.0, 34.0)),
+        ("age < 35?", Interval(-INF, 34.0)),
         ("age between 30 and 40", Interval(30.0, 40.0)),
         ("30 <= age < 40", Interval(30.0, 39.0)),
         ("40 > age >= 30", Interval(30.0, 39.0)),
@@ -156,7 +159,7 @@ def test_names_conditions_and_probabilities():
     assert question.given == {"sex": Point(0.0), "age": Interval(30.0, 40.0)}
     event = asked("P(pay > 3, sex=F | age <= 40)")
     assert (event.names, set(event.asked), set(event.given)) == ((), {"sex", "pay"}, {"age"})
-    assert asked("pay > 3, sex=F | age <= 40") == event
+    assert repr(asked("pay > 3, sex=F | age <= 40")) == repr(asked("P(pay > 3, sex=F) | age <= 40?")) == repr(event)
     assert asked("P(pay | sex=F)").names == asked("P (pay where sex = F)").names == ("pay",)
     assert asked("two words and pay").names == ("two words", "pay")
     assert asked("P(in, pay > 3)").asked == {"in": Point(1.0), "pay": Interval(np.nextafter(3, INF), INF)}
@@ -168,6 +171,9 @@ def test_names_conditions_and_probabilities():
     [
         ("mean(pay | sex=F)", "mean", None),
         ("Average(pay) | sex=F", "mean", None),
+        ("mean pay | sex=F", "mean", None),
+        ("median of pay if sex = F", "median", None),
+        ("q10 pay where sex = F?", "quantile", 0.1),
         ("E[pay | sex=F]", "mean", None),
         ("sd(pay) given sex=F", "sd", None),
         ("var(pay | sex=F)", "variance", None),
@@ -242,8 +248,9 @@ def test_variables_may_be_called_like_words_of_the_language():
         ("pay | age = pay", 12, "'pay' is a variable"),
         ("pay | 3 < age > 2", 13, "one way"),
         ("sum(pay)", 0, "Unknown measure 'sum'"),
+        ("q25(pay), q75(pay)", 8, "ask one at a time"),
         ("pay(sex=F)", 0, "takes no brackets"),
-        ("quantile(pay)", 0, "Say which quantile"),
+        ("quantile(pay)", 12, "Say which quantile"),
         ("quantile(pay, 3)", 14, "between 0 and 1"),
         ("mean(wages)", 5, "Unknown variable 'wages'"),
         ("pay | age between 3", 19, "Expected `and`"),

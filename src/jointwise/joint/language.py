@@ -2,15 +2,15 @@
 
 Grammar::
 
-    question   = "P" "(" ( names | event ) [ given ] ")"  |  ( names | event ) [ given ]
-               | measure "(" names [ "," level ] [ given ] ")" [ given ]
+    question   = "P" "(" ( names | event ) [ given ] ")" [ given ]  |  ( names | event ) [ given ]
+               | measure "(" names [ "," level ] [ given ] ")" [ given ]  |  measure names [ given ]
     measure    = "mean" | "sd" | "variance" | "median" | "mode" | "q10" | "quantile" | ...
-    given      = ( "|" | "given" | "where" ) event
-    event      = choice { "," choice }
+    given      = ( "|" | "given" | "where" | "if" ) event
+    event      = choice { ( "," | ";" ) choice }
     choice     = all { "or" ( all | value ) }
     all        = factor { ( "and" | "&" ) factor }
     factor     = "not" factor | "(" event ")" | condition
-    condition  = name relation value | value relation name [ relation value ]
+    condition  = name relation value | name "=" range | value relation name [ relation value ]
                | name [ "not" ] "in" ( range | "{" item { "," item } "}" ) | name "between" value "and" value
                | name                                                           of a variable that is true or false
     item       = value | range
@@ -27,10 +27,10 @@ Nothing is evaluated: the text is read from left to right against a `Schema`. An
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from math import inf, isnan, nan
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from jointwise._checks import LONGEST, shown, unknown_name
 from jointwise.exceptions import JointwiseError, QuestionError
@@ -65,15 +65,17 @@ PROBABILITY = frozenset({"p", "pr", "prob", "probability"})
 _QUANTILE = re.compile(r"q(\d{1,2}(?:\.\d+)?)")
 
 _FUNCTION = re.compile(r"([^\W\d]\w*(?:\.\d+)?)\s*([(\[])")
+_MEASURE = re.compile(r"\s*([^\W\d]\w*(?:\.\d+)?)\s+(?:of\s+)?")
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|“([^”]*)”|‘([^’]*)’", re.DOTALL)
 _SPACE = re.compile(r"\s*")
 # Where a name or value ends that the model does not know.
 _STOP = re.compile(
-    r"\.\.|…|[=<>!≤≥≠|,(){}\[\]&\"]|(?<!\w)(?:and|or|in|is|not|given|where|between)(?!\w)", re.IGNORECASE
+    r"\.\.|…|[=<>!≤≥≠|,;(){}\[\]&\"]|(?<!\w)(?:and|or|in|is|not|given|where|if|between)(?!\w)", re.IGNORECASE
 )
 # What may follow a name or value that the model knows.
 _AFTER = re.compile(
-    r"\s*(?:$|\.\.|…|[=<>!≤≥≠|,)}\]&]|(?:(?<=\s)|(?<=\W))(?:and|or|in|is|not|given|where|between|to)(?!\w)|(?<=\s)[-–]\s)",
+    r"\s*(?:\??\s*$|\.\.|…|[=<>!≤≥≠|,;)}\]&]"
+    r"|(?<=\W)(?:and|or|in|is|not|given|where|if|between|to)(?!\w)|(?<=\s)[-–]\s)",
     re.IGNORECASE,
 )
 _RELATIONS = {
@@ -97,6 +99,8 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 ItemT = TypeVar("ItemT")
 # Sets of values by the names of their variables.
 Event = dict[str, Pieces]
+# Names or categories with what they stand for, by their first letter in lower case.
+Words: TypeAlias = dict[str, list[tuple[str, ItemT]]]
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,8 @@ class _Parser:
             raise QuestionError(f"A question has at most {MOST_CHARACTERS:,} characters.", text, MOST_CHARACTERS)
         self._text = text
         self._schema = schema
-        self._names = [(name, name) for name in schema.names]
+        self._names = _by_first_letter((name, name) for name in schema.names)
+        self._labels: dict[str, Words[float]] = {}
         self._at = 0
         self._depth = 0
         self._is_given = False  # whether conditions after the bar are being read
@@ -165,7 +170,7 @@ class _Parser:
         if function and self._known_name() is None:
             return self._function(function)
         self._at = 0
-        found = self._asked_and_given("")
+        found = self._unbracketed_measure() or self._asked_and_given("")
         self._end()
         return self._checked(found)
 
@@ -175,7 +180,7 @@ class _Parser:
         return found
 
     def _function(self, function: re.Match[str]) -> Question:
-        word, start = function[1].lower(), self._at
+        word = function[1].lower()
         level = _QUANTILE.fullmatch(word)
         if word not in PROBABILITY and word not in MEASURES and not level:
             raise self._no_function(function[1])
@@ -183,16 +188,26 @@ class _Parser:
         closing = _CLOSING[function[2]]
         if word in PROBABILITY:
             found = self._asked_and_given(closing)
-            self._expect(closing, "a closing bracket")
         else:
-            found = self._measured("quantile" if level else MEASURES[word], float(level[1]) / 100 if level else nan)
-            self._expect(closing, "a bar or a closing bracket" if not found.given else "a closing bracket")
-            if found.measure == "quantile" and isnan(found.level):
-                raise self._wrong("Say which quantile, as in quantile(x, 0.9) or q90(x)", start)
-            if not found.given and self._bar():
-                found = Question(found.names, {}, self._given(), found.measure, found.level)
+            found = self._measured(MEASURES.get(word, "quantile"), float(level[1]) / 100 if level else nan)
+        self._expect(closing, "a closing bracket")
+        if not self._is_given and self._bar():
+            found = replace(found, given=self._given())
         self._end()
         return self._checked(found)
+
+    def _unbracketed_measure(self) -> Question | None:
+        """Read ``mean pay`` or ``mean of pay``; None if no measure and name begin here."""
+        found = _MEASURE.match(self._text)
+        word = found[1].lower() if found and self._known_name() is None else ""
+        level = _QUANTILE.fullmatch(word)
+        self._at = found.end() if found else 0
+        start = self._at
+        if not (level or word in MEASURES) or self._known_name() is None:
+            self._at = 0
+            return None
+        self._at = start
+        return self._measured(MEASURES.get(word, "quantile"), float(level[1]) / 100 if level else nan)
 
     def _no_function(self, word: str) -> QuestionError:
         known = ("P", *dict.fromkeys(MEASURES.values()), "q10")
@@ -209,6 +224,8 @@ class _Parser:
                 break
             self._at = at
             names.append(self._required_name())
+        if measure == "quantile" and isnan(level):
+            raise self._wrong("Say which quantile, as in quantile(x, 0.9) or q90(x)")
         return Question(tuple(names), {}, self._given() if self._bar() else {}, measure, level)
 
     def _level(self) -> float:
@@ -273,7 +290,7 @@ class _Parser:
 
     def _event(self) -> Event:
         found = self._choice()
-        while self._accept(","):
+        while self._accept(",") or self._accept(";"):
             found = self._both(found, self._choice())
         return found
 
@@ -341,7 +358,12 @@ class _Parser:
                 raise self._wrong("Expected `and` here, as in between 30 and 40")
             pieces = self._between(variable, low, self._value(variable), place)
         else:
-            pieces = self._compared(variable, relation, self._value(variable), place)
+            value = self._value(variable)
+            if relation == "=" and self._dots():  # age = 30..40
+                high = inf if self._is_open() else self._value(variable)
+                pieces = self._between(variable, value, high, place)
+            else:
+                pieces = self._compared(variable, relation, value, place)
         self._relation_read = relation
         if relation == "not in":
             pieces = others(variable, pieces)
@@ -524,20 +546,28 @@ class _Parser:
 
     def _known_value(self, variable: Variable) -> float | None:
         """Read a category of a variable; None if there is none here."""
-        return self._known([(as_text(c), float(code)) for code, c in enumerate(variable.categories or ())])
+        if variable.name not in self._labels:
+            codes = enumerate(variable.categories or ())
+            self._labels[variable.name] = _by_first_letter((as_text(label), float(code)) for code, label in codes)
+        return self._known(self._labels[variable.name])
 
-    def _known(self, words: Sequence[tuple[str, ItemT]]) -> ItemT | None:
+    def _known(self, words: Words[ItemT]) -> ItemT | None:
         """Read the longest of the words that stands here, in quotes or not; letters may differ in case if one fits."""
         self._skip()
         quoted = _QUOTED.match(self._text, self._at)
         if quoted:
             text = _unquoted(quoted)
-            found = [item for word, item in words if word == text] or [i for w, i in words if w.lower() == text.lower()]
+            near = words.get(text[:1].lower(), ())
+            found = [item for word, item in near if word == text] or [i for w, i in near if w.lower() == text.lower()]
             self._at = quoted.end() if len(found) == 1 else self._at
             return found[0] if len(found) == 1 else None
+        near = words.get(self._text[self._at : self._at + 1].lower(), ())
         for alike in (str, str.lower):
-            here = alike(self._text[self._at :])
-            fits = [(len(w), item) for w, item in words if w and here.startswith(alike(w)) and self._ends(len(w))]
+            fits = [
+                (len(word), item)
+                for word, item in near
+                if alike(self._text[self._at : self._at + len(word)]) == alike(word) and word and self._ends(len(word))
+            ]
             most = max((length for length, _ in fits), default=0)
             longest = [item for length, item in fits if length == most]
             if len(longest) == 1:
@@ -658,7 +688,7 @@ class _Parser:
         self._skip()
         if self._text.startswith("||", self._at):
             return False
-        return self._accept("|") or self._word("given") or self._word("where")
+        return self._accept("|") or any(map(self._word, ("given", "where", "if")))
 
     def _word(self, word: str) -> bool:
         """Accept a word of the language, in any case of letters."""
@@ -683,14 +713,27 @@ class _Parser:
         return self._at == len(self._text)
 
     def _end(self) -> None:
+        self._accept("?")
         if not self._is_over():
-            raise self._wrong("The question should end here; separate conditions by commas")
+            more = _FUNCTION.match(self._text, self._at + 1) or _FUNCTION.match(self._text, self._at + 2)
+            raise self._wrong(
+                "Another question begins here; ask one at a time"
+                if more
+                else "The question should end here; separate conditions by commas"
+            )
 
     def _skip(self) -> None:
         self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]  # it matches always
 
     def _wrong(self, sentence: str, at: int | None = None) -> QuestionError:
         return QuestionError(f"{sentence}.", self._text, self._at if at is None else at)
+
+
+def _by_first_letter(words: Iterable[tuple[str, ItemT]]) -> Words[ItemT]:
+    found: Words[ItemT] = {}
+    for word, item in words:
+        found.setdefault(word[:1].lower(), []).append((word, item))
+    return found
 
 
 def _unquoted(match: re.Match[str]) -> str:

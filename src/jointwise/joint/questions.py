@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NAME_LENGTH = 60
 
 _SIGNS = re.compile(
-    r"""["'=<>!≤≥≠|,(){}\[\]&“‘]|\.\.|…|(?:^|\W)(?:and|or|in|is|not|given|where|between)(?:\W|$)|^\s|\s$|^$""",
+    r"""["'=<>!≤≥≠|,;(){}\[\]&“‘]|\.\.|…|(?:^|\W)(?:and|or|in|is|not|given|where|if|between)(?:\W|$)|^\s|\s$|^$""",
     re.IGNORECASE,
 )
 
