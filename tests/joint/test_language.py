@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from jointwise.exceptions import QuestionError
 from jointwise.joint.events import AnyOf, Interval, Point, Values
-from jointwise.joint.language import MOST_CHARACTERS, parse_conditions, parse_question
+from jointwise.joint.language import parse_conditions, parse_question
 from jointwise.joint.questions import question_text
+from jointwise.joint.scanner import MOST_CHARACTERS
 from jointwise.tables.variables import Schema, Variable
 
 SCHEMA = Schema(
