@@ -31,6 +31,7 @@ SCHEMA = Schema(
             "state", "categorical", categories=("CA", "IN", "OR", "A&B", "a or b", "O'Hara", "<1"), dtype="string"
         ),
         Variable("hit", "integer", observed=(0, 1)),
+        Variable("time", "continuous", dtype="datetime[us]"),
     )
 )
 INF = np.inf
@@ -120,6 +121,20 @@ def asked(text):
         ("day in 1970-01-02..1970-01-11", Interval(1.0, 10.0)),
         ("1970-01-02 <= day <= 1970-01-11", Interval(1.0, 10.0)),
         ("day between 1970-01-02 and 1970-01-11", Interval(1.0, 10.0)),
+        ("day in 1970", Interval(0.0, 364.0)),
+        ("day = 1972", Interval(730.0, 1095.0)),
+        ("day = 1970-02", Interval(31.0, 58.0)),
+        ("day in 1970-01..1970-02", Interval(0.0, 58.0)),
+        ("day > 1970", Interval(np.nextafter(364.0, INF), INF)),
+        ("day >= 1970-02", Interval(31.0, INF)),
+        ("day <= 1970-02", Interval(-INF, 58.0)),
+        ("day not in 1970", AnyOf((Interval(-INF, np.nextafter(0, -1)), Interval(np.nextafter(364.0, INF), INF)))),
+        ("time = 1970-01-02", Interval(1.0, np.nextafter(2.0, 0))),
+        ("time <= 1970-01-02", Interval(-INF, np.nextafter(2.0, 0))),
+        ("time > 1970-01-02", Interval(2.0, INF)),
+        ("time = 1970-01-02 12:00", Point(1.5)),
+        ("time in 1970", Interval(0.0, np.nextafter(365.0, 0))),
+        ("time in 9999", Interval(2932532.0, INF)),
         ("price > 1", Interval(1.125, INF)),
         ("price >= 1", Interval(0.875, INF)),
         ("price < 1", Interval(-INF, 0.875)),

@@ -45,7 +45,7 @@ from jointwise.joint.events import (
     region_of,
 )
 from jointwise.joint.scanner import Scanner
-from jointwise.joint.words import number_in, truth_of
+from jointwise.joint.words import Span, number_in, truth_of
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Schema, Variable, as_text
 
@@ -345,7 +345,7 @@ class _Parser(Scanner):
         else:
             value = self._value(variable)
             if relation == "=" and self._dots():  # age = 30..40
-                high = inf if self._is_open() else self._value(variable)
+                high = (inf, inf) if self._is_open() else self._value(variable)
                 pieces = self._between(variable, value, high, place)
             else:
                 pieces = self._compared(variable, relation, value, place)
@@ -409,16 +409,17 @@ class _Parser(Scanner):
             raise self._wrong(f"Say what {shown(variable.name)} should be, such as {_example(variable)}")
         return ((truth[True],) * 2,)
 
-    def _compared(self, variable: Variable, relation: str, value: float, at: int) -> Pieces:
-        if isnan(value):
+    def _compared(self, variable: Variable, relation: str, value: Span, at: int) -> Pieces:
+        first, last = value
+        if isnan(first):
             return self._unknown(variable, relation, at)
         if relation in {"=", "!="}:
-            return ((value, value),) if relation == "=" else others(variable, ((value, value),))
+            return (value,) if relation == "=" else others(variable, (value,))
         self._check_order(variable, at)
         if relation in {"<", "<="}:
-            pieces = ((-inf, neighbour(variable, value, above=False) if relation == "<" else value),)
+            pieces = ((-inf, neighbour(variable, first, above=False) if relation == "<" else last),)
         else:
-            pieces = ((neighbour(variable, value, above=True) if relation == ">" else value, inf),)
+            pieces = ((neighbour(variable, last, above=True) if relation == ">" else first, inf),)
         found = common(pieces, everything(variable))
         if not found:
             raise self._wrong(f"{shown(variable.name)} has no category beyond that one", at)
@@ -469,25 +470,26 @@ class _Parser(Scanner):
         self._skip()
         at, in_list, after = self._at, not required, self._accept(">")
         is_open = self._dots()
-        low = -inf if is_open else self._value(variable, in_list=in_list, in_range=True)
+        low = (-inf, -inf) if is_open else self._value(variable, in_list=in_list, in_range=True)
         if not is_open and not self._dots() and not (required and (self._word("to") or self._dash())):
-            if required:
+            if required and low[0] == low[1]:  # a month is a range by itself
                 raise self._wrong(f"Expected {required} here")
             return self._compared(variable, "=", low, at)
         before = self._accept("<")
         if is_open and self._is_open():
             raise self._wrong("A range needs an end, as in 30..40 or ..40")
-        high = inf if self._is_open() else self._value(variable, in_list=in_list)
-        low = neighbour(variable, low, above=True) if after else low
-        return self._between(variable, low, neighbour(variable, high, above=False) if before else high, at)
+        high = (inf, inf) if self._is_open() else self._value(variable, in_list=in_list)
+        first = (neighbour(variable, low[1], above=True),) * 2 if after else low
+        return self._between(variable, first, (neighbour(variable, high[0], above=False),) * 2 if before else high, at)
 
-    def _between(self, variable: Variable, low: float, high: float, at: int) -> Pieces:
+    def _between(self, variable: Variable, low: Span, high: Span, at: int) -> Pieces:
         self._check_order(variable, at)
-        if isnan(low) or isnan(high):
+        ends = low[0], high[1]
+        if any(map(isnan, ends)):
             return self._unknown(variable, "", at)
-        if low > high:
+        if low[0] > high[1]:
             raise self._wrong(f"The range of {shown(variable.name)} is empty: its ends are the wrong way round", at)
-        return common(((low, high),), everything(variable))
+        return common((ends,), everything(variable))
 
     def _both(self, a: Event, b: Event) -> Event:
         found = dict(a)

@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from jointwise._checks import shown, unknown_name
 from jointwise.exceptions import JointwiseError, QuestionError
-from jointwise.joint.words import is_gap, value_in
+from jointwise.joint.words import Span, is_gap, value_in
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Schema, Variable, as_text
 
@@ -136,12 +136,12 @@ class Scanner:
         start, self._at = self._at, stop.start() if stop else len(self._text)
         return self._text[start : self._at].rstrip()
 
-    def _value(self, variable: Variable, *, in_list: bool = False, in_range: bool = False) -> float:
-        """Read a value as the number that encodes it; NaN for a gap."""
+    def _value(self, variable: Variable, *, in_list: bool = False, in_range: bool = False) -> Span:
+        """Read a value as the first and last number that it spans; NaN for a gap."""
         self._skip()
         at = self._at
         if variable.categories is not None and (code := self._known_value(variable)) is not None:
-            return code
+            return code, code
         length, value = self._value_in(variable, self._text[at:], at, in_list=in_list)
         dashed = in_range and self._text[at + length : at + length + 1] in {"-", "–"}  # as in 30-40
         if length and (dashed or self._ends(length)):
@@ -150,15 +150,15 @@ class Scanner:
         text = self._generic()
         if self._at == at:
             raise self._wrong("Expected a value here", at)
-        return nan if is_gap(text) else self._encoded(variable, text, at)
+        return (nan, nan) if is_gap(text) else self._encoded(variable, text, at)
 
-    def _value_in(self, variable: Variable, text: str, at: int, *, in_list: bool) -> tuple[int, float]:
+    def _value_in(self, variable: Variable, text: str, at: int, *, in_list: bool) -> tuple[int, Span]:
         try:
             return value_in(variable, text, in_list=in_list)
         except JointwiseError as error:
             raise self._wrong(str(error).rstrip("."), at) from None
 
-    def _encoded(self, variable: Variable, text: str, at: int) -> float:
+    def _encoded(self, variable: Variable, text: str, at: int) -> Span:
         length, value = self._value_in(variable, text, at, in_list=False)
         if length == len(text):
             return value

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from math import isnan, nan
+from calendar import isleap
+from math import inf, isnan, nan
+
+import numpy as np
 
 from jointwise.exceptions import InputError
 from jointwise.tables.dtypes import is_temporal
@@ -26,32 +30,56 @@ _PLAIN = re.compile(
 )
 _SIZES = {"k": 1e3, "K": 1e3, "M": 1e6}
 _MOMENT = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?", re.IGNORECASE
+    r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2})"
+    r"(?P<time>[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?)?)?",
+    re.IGNORECASE,
 )
 
+# First and last number of a value.
+Span = tuple[float, float]
 
-def value_in(variable: Variable, text: str, *, in_list: bool) -> tuple[int, float]:
-    """Return the length of the value that a text begins with, and the number that encodes it; (0, NaN) for none.
 
-    In a list, commas separate values and not thousands.
+def value_in(variable: Variable, text: str, *, in_list: bool) -> tuple[int, Span]:
+    """Return the length of the value that a text begins with, and the encoded numbers it spans; 0 and NaN for none.
+
+    A number or category spans itself. A year, a month, or a day of a variable of times spans all of it. In a list,
+    commas separate values and not thousands.
 
     >>> humidity, age = Variable("humidity", "continuous", observed=(0, 100)), Variable("age", "integer")
     >>> value_in(humidity, "80% | ...", in_list=False), value_in(age, "1,000..", in_list=False)
-    ((3, 80.0), (5, 1000.0))
+    ((3, (80.0, 80.0)), (5, (1000.0, 1000.0)))
+    >>> value_in(Variable("day", "continuous", dtype="date"), "1970-01)", in_list=False)
+    (7, (0.0, 30.0))
     """
     truth = truth_of(variable)
     if truth is not None and (word := re.match(r"\w+", text)) and (pair := _truth(word[0])) is not None:
-        return word.end(), truth[pair]
-    if variable.categories is not None:
-        return _category(variable, text)
-    if is_temporal(variable.dtype):
+        return word.end(), (truth[pair], truth[pair])
+    if variable.categories is None and is_temporal(variable.dtype):
         moment = _MOMENT.match(text)
-        return (
-            (moment.end(), variable.encode_value(parse(variable.name, moment[0], variable.dtype)))
-            if moment
-            else (0, nan)
-        )
-    return _number(variable, text, in_list=in_list)
+        return (moment.end(), _period(variable, moment)) if moment else (0, (nan, nan))
+    length, value = _category(variable, text) if variable.categories is not None else _number(variable, text, in_list)
+    return length, (value, value)
+
+
+def _period(variable: Variable, moment: re.Match[str]) -> Span:
+    """Return the first and last encoded number of a year, month, day or moment."""
+    year, month, day, time = moment.group("year", "month", "day", "time")
+    text = f"{year}-{month or '01'}-{day or '01'}{time or ''}"
+    low = variable.encode_value(parse(variable.name, text, variable.dtype))
+    if time or (day and variable.dtype == "date"):
+        return low, low
+    first = dt.date.fromisoformat(text)
+    if day:
+        after = first.toordinal() + 1
+    elif month:
+        after = (first + dt.timedelta(days=31)).replace(day=1).toordinal()
+    else:
+        after = first.toordinal() + 365 + isleap(first.year)
+    if variable.dtype == "date":
+        return low, low + after - 1 - first.toordinal()
+    if after > dt.date.max.toordinal():
+        return low, inf
+    return low, float(np.nextafter(variable.encode_value(dt.date.fromordinal(after).isoformat()), -inf))
 
 
 def number_in(text: str) -> float | None:
@@ -104,7 +132,7 @@ def _category(variable: Variable, text: str) -> tuple[int, float]:
         return 0, nan
 
 
-def _number(variable: Variable, text: str, *, in_list: bool) -> tuple[int, float]:
+def _number(variable: Variable, text: str, in_list: bool) -> tuple[int, float]:
     match = (_PLAIN if in_list else _NUMBER).match(text)
     if match is None:
         return 0, nan
