@@ -14,11 +14,10 @@ import pytest
 from pyarrow import feather, parquet
 
 from jointwise.cli import files, table_file, text_files
-from jointwise.cli.cells import CellCounts, cell_type, convert, value_of
+from jointwise.cli.cells import CellCounts, cell_type, convert
 from jointwise.cli.files import open_table
 from jointwise.exceptions import InputError
 from jointwise.tables import read_table
-from jointwise.tables.variables import Variable
 
 ROWS = {"a": [1, None, 3], "b": ["x", "y", None], "c": [0.5, 1.5, None], "d": [True, False, None]}
 
@@ -122,14 +121,6 @@ def test_dates_become_moments():
     assert moment == dt.datetime(2024, 5, 31, 10, tzinfo=dt.UTC)
     with pytest.raises(InputError, match=r"'x' takes dates such as 2024-05-31; got '2024-13-01'"):
         convert("x", ["2024-13-01"], "date")
-
-
-def test_values_that_a_person_writes():
-    rooms = Variable("rooms", "categorical", categories=(1, 2), dtype="int64")
-    assert value_of(rooms, "2") == 2
-    assert value_of(rooms, "2.0") == 2
-    assert value_of(rooms, "many") == "many"  # the model will refuse it
-    assert value_of(Variable("b", "categorical", categories=(False, True), dtype="bool"), "True") is True
 
 
 @pytest.mark.parametrize(

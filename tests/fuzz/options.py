@@ -21,6 +21,7 @@ NUMBERS = (
 )  # fmt: skip
 QUESTIONS = (
     "job", "job | sex=F", "P(job=cook)", "P(age > 40 | sex=F)", "age, job", '"monthly pay" | age in 30..40', "since",
+    "mean(age | job=cook or nurse)", "q90(monthly pay)", "mode(job), age", "P(20 < age < 40 and sex != F)",
     "sex, age, job, since", 'sex, age, job, "monthly pay", since', "", "|", "P(", "job | job=cook", "P(job)", "nobody",
 )  # fmt: skip
 GOOD = ("table.csv", "table.csv", "model.jw", "model.jw", "model.jw")
@@ -54,7 +55,13 @@ SENSIBLE: dict[str, tuple[str, ...]] = {
     "missing": ("F", "cook", "", "NA"),
     "checkpoint": ("c", "folder", "nowhere/c", "table.csv", "model.jw"),
     "folder": ("out", "table.csv"),
-    "names": ("nothing", ""),
+    "names": ("nothing", "", "a,b,c,d,e", "a,a", '"a,b",c'),
+    "file": ("table.csv", "empty", "nowhere", "-", "model.jw"),
+    "sep": (",", ";", "tab", "space", "ab", '"', ""),
+    "decimal": (".", ",", ";"),
+    "encoding": ("utf-8", "latin-1", "utf-16", "ascii", "rot13", "klingon", ""),
+    "weight": ("age", "monthly pay", "sex", "nobody"),
+    "rare": ("5%", "0.5", "1", "-1%", "much"),
 }
 # These run for minutes, and are only to be refused.
 LONG = {"demo", "reproduce", "bench"}

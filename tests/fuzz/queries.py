@@ -9,13 +9,12 @@ from tests.fuzz import material, nasty
 from tests.fuzz.case import Case, is_probability, law, refused
 
 from jointwise import JointDensity
-from jointwise.cli import answers
-from jointwise.cli.language import bind, parse_conditions, parse_question
 from jointwise.exceptions import ImpossibleEventError, JointwiseError
+from jointwise.joint.language import parse_conditions, parse_question
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Variable
 
-SIGNS = st.text(alphabet="abP(){}|,=<>!.'\"\\ 0123456789-+e\nin", max_size=40)
+SIGNS = st.text(alphabet="abP(){}[]&|,=<>!.'\"\\ 0123456789-+%ke\ninot", max_size=40)
 # Sums of a few numbers, each rounded once.
 TOLERANCE = 1e-7
 
@@ -43,23 +42,18 @@ def run(case: Case) -> None:
         text = case.drawn(SIGNS | st.text(max_size=30)) * case.rng.choice((1, 1, 1, 500))
         case.note(f"{text!a:.500}")
         refused(ask, density, text)
-        refused(lambda: bind(parse_conditions(text), density.schema))
+        refused(lambda: parse_conditions(text, density.schema))
 
 
 def ask(density: JointDensity, text: str) -> None:
     """Answer a question as the command does, and check the answer."""
-    bound = bind(parse_question(text), density.schema)
-    if not bound.names:
-        p = density.condition(bound.given).probability(bound.asked)
-        law(is_probability(p), f"the probability is {p}")
-        return
-    rest = density.condition(bound.given)
-    parts, table = answers.distribution(rest, bound.names)
-    law(abs(table.sum() - 1) < TOLERANCE, f"the rows of the table sum to {table.sum()}")
-    answers.combinations(bound.names, parts, table, 5)
-    for name in bound.names:
-        if rest.schema[name].categories is None:
-            answers.summary(rest, name)
+    found = density.ask(text)
+    law(len(repr(found)) > 0 and bool(found.to_dict(5)), "the answer has no printed form")
+    if found.kind == "probability":
+        law(is_probability(found.value), f"the probability is {found.value}")
+    elif found.distribution is not None:
+        total = found.distribution.table.sum()
+        law(abs(total - 1) < TOLERANCE, f"the rows of the table sum to {total}")
 
 
 def _partition(case: Case, density: JointDensity) -> None:
@@ -76,7 +70,7 @@ def _partition(case: Case, density: JointDensity) -> None:
     texts = [f"P({event}{' | ' if given else ''}{given})" for event in events]
     case.note(f"{texts!a:.800}")
     try:
-        bounds = [bind(parse_question(text), density.schema) for text in texts]
+        bounds = [parse_question(text, density.schema) for text in texts]
         total = sum(density.condition(bound.given).probability(bound.asked) for bound in bounds)
     except ImpossibleEventError:
         return
@@ -92,7 +86,13 @@ def question(rng: Random, density: JointDensity) -> str:
     others = [variable for variable in density.schema if variable not in variables]
     given = ", ".join(condition(rng, each) for each in rng.sample(others, rng.randint(0, min(2, len(others)))))
     given = f" | {given}" if given else ""
-    if rng.random() < 0.5:
+    pick = rng.random()
+    if pick < 0.2:
+        measure = rng.choice(("mean", "sd", "variance", "median", "mode", "q10", "q97.5"))
+        numbers = [each for each in variables if measure == "mode" or each.categories is None]
+        if numbers:
+            return f"{measure}({', '.join(quoted(each.name) for each in numbers)}{given})"
+    if pick < 0.6:
         return f"P({', '.join(condition(rng, each) for each in variables)}{given})"
     return f"{', '.join(quoted(each.name) for each in variables)}{given}"
 
@@ -110,7 +110,8 @@ def condition(rng: Random, variable: Variable) -> str:
     low, high = sorted((value(rng, variable), value(rng, variable)), key=lambda text: _key(variable, text))
     relations = ["<", "<=", ">", ">="]
     shapes = [f"{name} {rng.choice(relations)} {low}", f"{name} in {low}..{high}", f"{name} in ..{high}",
-              f"{name} in {low}..", f"{name} in {{{low}, {high}}}"]  # fmt: skip
+              f"{name} in {low}..", f"{name} in {{{low}, {high}}}", f"{low} <= {name} <= {high}", f"{name} != {low}",
+              f"{name} <= {low} or {name} >= {high}", f"not {name} in {low}..{high}"]  # fmt: skip
     return rng.choice(shapes)
 
 

@@ -10,7 +10,6 @@ from scipy import stats
 from tests.joint.cases import KINDS, build, random_density, single
 
 from jointwise import JointDensity
-from jointwise.cli.language import bind, parse_question
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian, Uniform
 from jointwise.joint import Check, check_columns, check_pairs
@@ -21,6 +20,7 @@ from jointwise.joint.check_pairs import PairChecks
 from jointwise.joint.comparison import FALSE_ALARM, LEAST_ERROR, Comparison, Noise
 from jointwise.joint.events import Interval, Point
 from jointwise.joint.findings import Finding
+from jointwise.joint.language import parse_question
 from jointwise.tables.variables import Variable
 
 PAY = Variable("pay", "continuous")
@@ -228,7 +228,7 @@ def test_a_question_is_answered_as_the_command_would(seed, monkeypatch):
     asked = [f for f in check.findings if f.question[0] == "P" and " without " not in f.question and f.kind != "new"]
     assert len(asked) >= 3
     for finding in asked:
-        bound = bind(parse_question(finding.question), density.schema)
+        bound = parse_question(finding.question, density.schema)
         assert finding.model == pytest.approx(density.condition(bound.given).probability(bound.asked), abs=1e-6)
         ((name, region),), met, hits = bound.asked.items(), 0, 0
         k = density.schema.index(name)
@@ -281,7 +281,7 @@ def test_one_column_and_dates():
     later = [when + dt.timedelta(days=200) for when in days]
     question = density.check({"day": later}).findings[0].question
     assert question.startswith("P(day <= 2022-")
-    bind(parse_question(question), density.schema)
+    parse_question(question, density.schema)
 
 
 def test_infinite_numbers_count_as_gaps():

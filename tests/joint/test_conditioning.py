@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from scipy import stats
 from scipy.special import gammaincc, softmax
+from tests.joint.block_cases import plain
 from tests.joint.cases import cases, random_density, random_event
 from tests.joint.experts import Opaque
 
@@ -14,9 +15,9 @@ from jointwise import Dictionary, JointDensity
 from jointwise.exceptions import ImpossibleEventError, RareEventWarning
 from jointwise.families import Gaussian, Uniform
 from jointwise.joint import ProductMixture
-from jointwise.joint.conditioning import RARE, rarity
+from jointwise.joint.conditioning import RARE, conditioned, rarity
 from jointwise.joint.crosstab import region_masses
-from jointwise.joint.events import Interval, Point, Values
+from jointwise.joint.events import AnyOf, Interval, Point, Values
 from jointwise.tables.variables import Schema, Variable
 
 
@@ -168,3 +169,21 @@ def test_an_event_beyond_all_numbers_is_as_rare_as_can_be():
     schema = Schema((Variable("a", "continuous"), Variable("b", "continuous")))
     for expert in (mixture, Opaque(mixture)):
         assert rarity(schema, expert, {0: Point(1e4), 1: Point(0.5)}) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_block_given_any_of_several_intervals(seed):
+    """P(B | A) = sum_k P(B and A_k) / sum_k P(A_k), where columns are correlated; a point beside them goes first."""
+    block = plain(seed, d=3)
+    schema = Schema(tuple(Variable(name, "continuous") for name in "xyz"))
+    parts = (Interval(-np.inf, -0.5), Interval(0.5, 2.0))
+    _, given_any = conditioned(schema, block, {0: AnyOf(parts)})
+    b = Interval(-0.3, 1.0)
+    both = sum(np.exp(block.log_probability({0: part, 1: b})) for part in parts)
+    total = sum(np.exp(block.log_probability({0: part})) for part in parts)
+    assert np.exp(given_any.log_probability({1: b})) == pytest.approx(both / total, rel=1e-8)
+    _, after_point = conditioned(schema, block, {0: AnyOf(parts), 2: Point(0.4)})
+    at_point = block.condition({2: Point(0.4)})
+    both = sum(np.exp(at_point.log_probability({0: part, 1: b})) for part in parts)
+    total = sum(np.exp(at_point.log_probability({0: part})) for part in parts)
+    assert np.exp(after_point.log_probability({1: b})) == pytest.approx(both / total, rel=1e-8)

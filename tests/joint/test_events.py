@@ -1,16 +1,20 @@
 """Events: what users may write, probabilities of boxes, and conditioning."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from tests.joint.cases import PlainJoint, build, cases, random_event, random_region, random_rows, single
 
 from jointwise.dictionary import Dictionary
-from jointwise.exceptions import ImpossibleEventError, InputError, UnknownNameError
+from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning, UnknownNameError
 from jointwise.families import Cauchy, Exponential, Gaussian, Lattice, PointMass, Uniform
-from jointwise.joint.events import Interval, Point, Values, parse_region
+from jointwise.joint.events import AnyOf, Interval, Point, Values, common, joined, others, parse_region
 from jointwise.tables.variables import Variable
 
 FEW = settings(deadline=None, max_examples=50)
@@ -38,6 +42,16 @@ LABEL = Variable("label", "categorical", categories=("a", "b", "c"), dtype="stri
         (GRADE, ("mid", None), Interval(1.0, math.inf)),
         (GRADE, {"high", "low"}, Values((0.0, 2.0))),
         (LABEL, "c", Point(2.0)),
+        (LABEL, ["c", "a"], Values((0.0, 2.0))),
+        (K, range(3), Values((0.0, 1.0, 2.0))),
+        (K, np.array([4, 2]), Values((2.0, 4.0))),
+        (K, pd.Series([4, 2]), Values((2.0, 4.0))),
+        (K, pl.Series([4, 2]), Values((2.0, 4.0))),
+        (K, [(None, 3), (9, None), 6], AnyOf((Interval(-math.inf, 3.0), Interval(9.0, math.inf), Values((6.0,))))),
+        (K, [(1, 3), (4, 6)], Interval(1.0, 6.0)),
+        (K, {(1, 5), (3, 8)}, Interval(1.0, 8.0)),
+        (X, [(1, 2), 2], Interval(1.0, 2.0)),
+        (GRADE, [(None, "low"), "high"], Values((0.0, 2.0))),
     ],
 )
 def test_what_a_user_writes(variable, given_, expected):
@@ -58,7 +72,11 @@ def test_what_a_user_writes(variable, given_, expected):
         (X, (math.nan, 1), InputError, "'x' is missing"),
         (X, {1.0, None}, InputError, "'x' is missing"),
         (X, "much", InputError, "takes numbers; got 'much'"),
-        (X, [1, 2], InputError, "takes numbers"),
+        (X, [1, "much"], InputError, "takes numbers; got 'much'"),
+        (X, [], InputError, "set of values for 'x' is empty"),
+        (X, [(1, 2), (4, 3)], InputError, "wrong way round"),
+        (X, [(1, 2, 3)], InputError, r"written \(low, high\)"),
+        (X, np.zeros((2, 2)), InputError, "takes numbers"),
         (LABEL, "z", UnknownNameError, "category of variable 'label': 'z'.*'a', 'b', 'c'"),
         (LABEL, {"a", "z"}, UnknownNameError, "Known: 'a', 'b', 'c'"),
     ],
@@ -106,8 +124,8 @@ def test_the_whole_space_has_probability_one(case):
 def test_law_of_total_probability(case):
     """Two closed intervals that share an end both count its point mass."""
     density, rng = case.density, case.rng
-    *others, name = density.names
-    event = random_event(rng, density, others)
+    *rest, name = density.names
+    event = random_event(rng, density, rest)
     variable = density.schema[name]
     total = density.probability(event)
     if variable.categories is not None:
@@ -339,3 +357,93 @@ def test_fixing_every_variable_leaves_nothing():
     density = single(X, Dictionary((Gaussian(0.0, 1.0),)))
     with pytest.raises(InputError, match=r"settles every variable.*logpdf"):
         density.condition({"x": 1.0})
+
+
+# ---- alternatives ----------------------------------------------------------------------------------------
+
+PIECES = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)).map(lambda p: (float(p[0]), float(p[0] + p[1]))))
+
+
+def members(pieces):
+    return {k for k in range(20) if any(low <= k <= high for low, high in pieces)}
+
+
+@FEW
+@given(PIECES, PIECES)
+def test_sets_of_values_are_sets(a, b):
+    first, second = joined(K, a), joined(K, b)
+    assert members(first) == members(a)
+    assert members(common(first, second)) == members(a) & members(b)
+    assert members(others(K, first)) == set(range(20)) - members(a)
+    for pieces in (first, others(K, first), common(first, second)):
+        assert all(low <= high for low, high in pieces)
+        assert all(a[1] < b[0] for a, b in pairwise(pieces))
+
+
+@FEW
+@given(cases())
+def test_any_of_several_regions_is_their_sum(case):
+    """For a number: P(x < a or x > b) = 1 - P(a <= x <= b), and conditioning on it is a ratio of probabilities."""
+    density, rng = case.density, case.rng
+    *rest, name = density.names
+    assume(density.schema[name].categories is None)
+    low, high = np.sort(density.marginal(name).mixture.sample(2, rng)[:, 0])
+    assume(low < high)
+    outside = [(None, np.nextafter(low, -np.inf)), (np.nextafter(high, np.inf), None)]
+    p = density.probability({name: outside})
+    assert p == pytest.approx(1 - density.probability({name: (low, high)}), abs=1e-9)
+    assume(p > 1e-6)
+    given_outside = density.condition({name: outside})
+    assert given_outside.names == density.names
+    assert given_outside.probability({name: outside}) == pytest.approx(1.0, abs=1e-9)
+    event = random_event(rng, density, rest)
+    joint = sum(density.probability({**event, name: part}) for part in outside)
+    assert given_outside.probability(event) == pytest.approx(joint / p, rel=1e-7, abs=1e-10)
+
+
+def test_alternatives_beside_a_single_value():
+    schema = [X, K]
+    dictionaries = [Dictionary((Gaussian(0.0, 1.0), Gaussian(4.0, 1.0))), Dictionary.points([1, 2, 3])]
+    coefficients = [np.eye(2), np.array([[0.7, 0.1], [0.2, 0.1], [0.1, 0.8]])]
+    density = build(schema, dictionaries, np.array([0.5, 0.5]), coefficients)
+    left = density.condition({"x": 0.0, "k": [1, (3, 3)]})
+    expected = density.condition({"x": 0.0})
+    total = expected.probability({"k": {1, 3}})
+    assert left.names == ("k",)
+    assert left.probability({"k": 3}) == pytest.approx(expected.probability({"k": 3}) / total)
+
+
+def test_impossible_alternatives_and_too_many(recwarn):
+    coin = single(K, Dictionary.points([1, 2]))
+    with pytest.raises(ImpossibleEventError, match="probability zero"):
+        coin.condition({"k": [(5, 6), (8, 9)]})
+    names = [Variable(f"k{n}", "integer") for n in range(11)]
+    shares = [np.array([[0.5], [0.5]])] * 11
+    many = build(names, [Dictionary.points([0, 2])] * 11, np.ones(1), shares)
+    with pytest.raises(InputError, match="2,048 combinations"):
+        many.probability({v.name: [(0, 0.5), (2, 3)] for v in names})
+
+
+def test_a_rare_part_of_a_common_event_does_not_warn(recwarn):
+    smooth = single(X, Dictionary((Gaussian(0.0, 1.0),)))
+    smooth.condition({"x": [(None, 1), (30, None)]})
+    assert not recwarn.list
+    with pytest.warns(RareEventWarning):
+        smooth.condition({"x": [(20, 21), (30, None)]})
+
+
+def test_rows_as_series_lists_and_parts_of_rows():
+    density = build(
+        [X, LABEL], [Dictionary((Gaussian(0.0, 1.0),)), Dictionary.categories(3)], np.ones(1),
+        [np.ones((1, 1)), np.array([[0.5], [0.3], [0.2]])],
+    )  # fmt: skip
+    whole = density.logpdf({"x": [1.0], "label": ["b"]})
+    frame = pd.DataFrame({"label": ["b"], "x": [1.0]})
+    for row in ({"x": 1.0, "label": "b"}, [1.0, "b"], (1.0, "b"), pd.Series({"label": "b", "x": 1.0}), frame.iloc[0]):
+        assert density.logpdf(row) == pytest.approx(whole)
+    assert density.pdf({"label": "b"}) == pytest.approx([0.3])
+    assert density.pdf(pd.Series({"label": "b"})) == pytest.approx([0.3])
+    assert density.probability(pd.Series({"label": "b", "x": np.nan})) == pytest.approx(0.3)
+    assert density.condition(pd.Series({"label": "b"})).names == ("x",)
+    with pytest.raises(UnknownNameError, match="did you mean 'label'"):
+        density.pdf({"labl": "b"})

@@ -32,13 +32,13 @@ from tests.joint.twins import (
 )
 
 from jointwise import JointDensity
-from jointwise.cli.language import bind, parse_question
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError
 from jointwise.families import Cauchy, Gaussian, Uniform
 from jointwise.joint import Expert, ProductMixture, WeightedSum, check_pairs
 from jointwise.joint import product as product_module
 from jointwise.joint.events import Interval, Point, Values
+from jointwise.joint.language import parse_question
 from jointwise.joint.sum import mixed, parts_of
 from jointwise.tables.variables import Schema, Variable
 
@@ -289,7 +289,7 @@ def test_every_answer_under_a_condition_is_compared_in_the_check():
     apart = JointDensity(first.schema, WeightedSum((Opaque(first.mixture), Opaque(second.mixture)), [0.5, 0.5]))
     for finding in apart.check(first.sample(4000, rng=1)).findings:
         if finding.question.startswith("P(") and "without" not in finding.question:
-            asked = bind(parse_question(finding.question), apart.schema)
+            asked = parse_question(finding.question, apart.schema)
             answer = apart.condition(asked.given).probability(asked.asked)
             assert finding.model == pytest.approx(answer, rel=1e-5, abs=1e-8)
 

@@ -1,7 +1,8 @@
 """The command `jointwise`: fit the table in a file, then query, sample, score, impute, classify and plot.
 
-`files` opens tables, `outputs` writes them, and `cells` finds the types of text cells. `language` parses questions and
-`answers` answers them. `commands`, `rows`, `checks` and `showcase` hold the commands, which `app` gathers.
+`files` opens tables, in the way that `reading` says, `outputs` writes them, and `cells` finds the types of text cells.
+`rare` merges rare categories. Questions are read and answered by `jointwise.joint`. `commands`, `rows`, `checks` and
+`showcase` hold the commands, which `app` gathers.
 """
 
 from __future__ import annotations

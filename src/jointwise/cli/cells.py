@@ -6,7 +6,6 @@ holds them all; `convert` then reads the cells as that type.
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,26 +18,29 @@ import numpy as np
 from jointwise._checks import shown
 from jointwise._typing import AnyArray
 from jointwise.exceptions import InputError
-from jointwise.tables.dtypes import is_temporal
-from jointwise.tables.variables import Variable, as_text
+from jointwise.tables.texts import parse
+from jointwise.tables.variables import as_text
 
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL"})
 # A column of text gets a note if at least this share of its cells are numbers.
 NEARLY = 0.8
+
+# Text that often marks a gap, though it may be a value.
+SUSPECTS = frozenset({"?", "unknown", "missing", "-", "--", "n.a.", "#n/a", "not available"})
 
 _CELL = re.compile(
     r"(?P<int64>[+-]?(?:0|[1-9]\d*))"  # 007 is a label, not a number
     r"|(?P<float64>[+-]?(?:(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?))"
+    r"|(?P<comma>[+-]?(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+),\d+)"  # a number with a decimal comma
     r"|(?P<bool>true|false)"
     r"|(?P<date>\d{4}-\d{2}-\d{2})"
     r"|(?P<time>\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)"
     r"|(?P<zoned>\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2}))",
     re.IGNORECASE,
 )
+_WITH_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?")
 _NUMBERS = ("int64", "float64")
 # A boolean is an integer to Python, so it comes first.
 _JSON_TYPES = ((bool, "bool"), (int, "int64"), (float, "float64"), (list, "list"), (dict, "object"))
-_WANTED = {"float64": "numbers", "int64": "numbers", "bool": "true or false"}
 # Narrowest type that holds cells of these types; any other mixture is text.
 _JOINS = (
     ({"int64"}, "int64"),
@@ -67,7 +69,26 @@ def cell_type(cell: Any) -> str:
 @lru_cache(maxsize=1 << 16)
 def _text_type(text: str) -> str:
     match = _CELL.fullmatch(text)
-    return match.lastgroup or "string" if match else "string"
+    return (match.lastgroup or "string") if match else "suspect" if text.lower() in SUSPECTS else "string"
+
+
+def is_data(text: str) -> bool:
+    """Whether text is a number, date or time, which is rarely the name of a column.
+
+    >>> is_data("5.1"), is_data("width")
+    (True, False)
+    """
+    return cell_type(text.strip()) not in {"string", "bool", "suspect"}
+
+
+@lru_cache(maxsize=1 << 16)
+def with_point(text: str) -> str:
+    """Return a number with a decimal comma as one with a point; other text stays.
+
+    >>> with_point("3,5"), with_point("1.234,5"), with_point("1.234"), with_point("a,b")
+    ('3.5', '1234.5', '1234', 'a,b')
+    """
+    return text.replace(".", "").replace(",", ".") if _WITH_COMMA.fullmatch(text) else text
 
 
 def json_type(cell: Any) -> str:
@@ -99,6 +120,22 @@ class CellCounts:
         types = set(self.counts)
         return next((joined for parts, joined in _JOINS if types and types <= parts), "string")
 
+    def hint(self) -> str:
+        """What may be wrong with a column of text, and the option that helps; empty for nothing."""
+        total = self.counts.total()
+        commas = self.counts["comma"]
+        if commas and commas + sum(self.counts[found] for found in _NUMBERS) >= NEARLY * total:
+            return f"is read as text because of decimal commas, as in {shown(self.examples['comma'])}; add --decimal ,"
+        if (odd := self.odd_cell()) is not None:
+            return (
+                f"is read as text, though most of its cells are numbers, because of {shown(odd)}; if that marks a gap, "
+                f"add --missing {shown(odd)}."
+            )
+        if suspects := self.counts["suspect"]:
+            word = shown(self.examples["suspect"])
+            return f"holds {word} or the like in {suspects:,} cells; if that marks a gap, add --missing {word}."
+        return ""
+
     def odd_cell(self) -> Any | None:
         """First cell that is no number in a column of mostly numbers; None if there is none."""
         numbers, total = sum(self.counts[found] for found in _NUMBERS), self.counts.total()
@@ -122,49 +159,3 @@ def convert(name: str, cells: Sequence[Any], dtype: str) -> AnyArray:
     out: AnyArray = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def parse(name: str, cell: Any, dtype: str) -> Any:
-    """One cell as a value of a logical type; the error names the column and the cell."""
-    try:
-        if dtype == "float64":
-            return float(cell)
-        if dtype == "int64":
-            return _whole(cell)
-        if dtype == "bool":
-            return cell if isinstance(cell, bool) else {"true": True, "false": False}[cell.lower()]
-        if is_temporal(dtype):
-            return _moment(cell, dtype)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        what = "dates such as 2024-05-31" if is_temporal(dtype) else _WANTED[dtype]
-        raise InputError(f"{shown(name)} takes {what}; got {shown(cell)}.") from None
-    return cell if isinstance(cell, str) else as_text(cell)
-
-
-def value_of(variable: Variable, text: str) -> Any:
-    """Value of a variable from the text of a question; for a category, the one written like that."""
-    if variable.categories is None:
-        return parse(variable.name, text, variable.dtype if is_temporal(variable.dtype) else "float64")
-    for category in variable.categories:
-        if text == category or text == as_text(category):
-            return category
-    try:  # 1.0 for the category 1, True for true
-        return parse(variable.name, text, variable.dtype)
-    except InputError:
-        return text
-
-
-def _whole(cell: Any) -> int | float:
-    if isinstance(cell, float):
-        return cell
-    try:
-        return int(cell)
-    except ValueError:
-        return float(cell)
-
-
-def _moment(cell: Any, dtype: str) -> dt.date:
-    if dtype == "date":
-        return dt.date.fromisoformat(cell)
-    moment = dt.datetime.fromisoformat(cell)
-    return moment if moment.tzinfo is None else moment.astimezone(dt.UTC)  # one zone for summer and winter

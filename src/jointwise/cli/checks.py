@@ -9,11 +9,12 @@ import typer
 
 from jointwise._typing import FloatArray
 from jointwise.cli import screen
-from jointwise.cli.commands import Data, Format, Missing, Model, Output, Seed, checked_format, refuse_two_pipes
+from jointwise.cli.commands import Data, Format, Model, Output, Seed, checked_format, refuse_two_pipes
 from jointwise.cli.files import open_table
 from jointwise.cli.models import load_model
 from jointwise.cli.outputs import plain, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
+from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.table_file import TableFile
 from jointwise.joint.check import MOST_ROWS, check_rows
 from jointwise.tables.variables import Schema
@@ -23,11 +24,12 @@ SHOWN = 20
 SHOWN_COLUMNS = ("question", "model", "rows", "n_rows", "noise", "error")
 
 
+@reads_tables
 def check(
     model: Model,
     data: Data,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if something is far beyond noise.")] = False,
-    missing: Missing = None,
+    reading: Reading = DEFAULT,
     output: Output = "-",
     form: Format = None,
     seed: Seed = 0,
@@ -42,8 +44,8 @@ def check(
     """
     form = checked_format(output, form, "table")
     refuse_two_pipes(model, data)
-    density = load_model(model, missing or ())
-    file = open_table(data, missing or ())
+    density = load_model(model, reading)
+    file = open_table(data, reading)
     check_columns(file, density.schema)
     rng = np.random.default_rng(seed)
     found = check_rows(density.schema, density.mixture, _drawn(file, density.schema, rng), rng)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from typing import Annotated, Any, TypeVar
 
@@ -10,15 +10,17 @@ import numpy as np
 import typer
 
 from jointwise._checks import shown
-from jointwise._typing import FloatArray
-from jointwise.cli import answers, screen
-from jointwise.cli.files import open_tables
-from jointwise.cli.language import bind, parse_conditions, parse_question
-from jointwise.cli.models import fit_table, load_model, load_stored, note_odd_cells, plain_model, save_model
+from jointwise.cli import screen
+from jointwise.cli.files import open_tables, read_questions
+from jointwise.cli.models import fit_table, load_model, load_stored, note_hints, plain_model, save_model
 from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
+from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.joint import ClassModel, JointDensity
+from jointwise.joint.answers import Answer, answer
+from jointwise.joint.distribution import BLOCK_ROWS
 from jointwise.joint.events import Point
-from jointwise.tables.variables import Kind
+from jointwise.joint.language import Question, parse_conditions, parse_question
+from jointwise.tables.variables import Kind, as_text
 
 ValueT = TypeVar("ValueT")
 
@@ -34,9 +36,6 @@ Format = Annotated[
     typer.Option(
         "--format", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}; by default from the file's extension."
     ),
-]
-Missing = Annotated[
-    list[str] | None, typer.Option("--missing", help="Text that marks a gap, besides empty, NA and NaN; repeatable.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the random numbers.")]
 SeedOrNone = Annotated[int | None, typer.Option("--seed", min=0, help="Seed; without one, other rows each time.")]
@@ -63,6 +62,7 @@ def refuse_two_pipes(model: str, data: str | None) -> None:
         raise typer.BadParameter("Model and data cannot both come from standard input.", param_hint="DATA")
 
 
+@reads_tables
 def fit(
     data: Annotated[
         list[str],
@@ -94,9 +94,16 @@ def fit(
     n_components: Annotated[
         int | None, typer.Option(min=1, help="Fit one mixture of so many products; by default experts are stacked.")
     ] = None,
-    missing: Missing = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that holds how often each row counts.")
+    ] = None,
+    rare: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Merge categories with a smaller share of the rows, such as 0.5%."),
+    ] = None,
     seed: Seed = 0,
     checkpoint: Annotated[str | None, typer.Option(help="File that lets a stopped fit go on.")] = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Learn the joint density of a table and write it to a file.
 
@@ -105,6 +112,8 @@ def fit(
     Example: jointwise fit people.csv -o people.jw --kind rooms=categorical --drop id
 
     Example: jointwise fit years/*.parquet -o years.jw
+
+    Example: jointwise fit adult.data -o adult.jw --no-header --missing ? --weight "column 3" --rare 0.5%
     """
     check_place(output)
     parameters: dict[str, Any] = {
@@ -116,9 +125,10 @@ def fit(
         "random_state": seed,
         "checkpoint": checkpoint,
     }
-    file = open_tables(data, missing or ())
-    note_odd_cells(file, drop or ())
-    model = fit_table(file, target, drop=drop or (), **parameters)
+    share = 0.0 if rare is None else _share(rare)
+    file = open_tables(data, reading)
+    note_hints(file, drop or ())
+    model = fit_table(file, target, drop=drop or (), weight=weight, rare=share, **parameters)
     save_model(plain_model(model), output)
     screen.note(model.summary())
 
@@ -135,6 +145,17 @@ def _by_column(option: str, pairs: list[str] | None, parse: Callable[[str], Valu
         if not name:
             raise typer.BadParameter(f"{shown(pair)} is not {form}.", param_hint=option)
     return found
+
+
+def _share(text: str) -> float:
+    """A share of rows, as a number or a percentage."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = np.nan
+    if not 0 < share < 1:
+        raise typer.BadParameter(f"{shown(text)} is not a share such as 0.5% or 0.005.", param_hint="--rare")
+    return share
 
 
 def _kind(text: str) -> str:
@@ -158,18 +179,20 @@ def _end(text: str) -> Any:
         return text.strip()
 
 
+@reads_tables
 def info(
     model: Model,
     pairs: Annotated[bool, typer.Option("--pairs", help="Mutual information of each pair of columns.")] = False,
     output: Output = "-",
     form: Format = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Show the columns of a model, or the mutual information of each pair.
 
     Example: jointwise info people.jw --pairs
     """
     form = checked_format(output, form, "table")
-    stored = load_stored(model)
+    stored = load_stored(model, reading)
     density = stored.density if isinstance(stored, ClassModel) else stored
     columns = _pairs(density) if pairs else _columns(density)
     lines = [
@@ -222,55 +245,119 @@ def _pairs(density: JointDensity) -> dict[str, list[Any]]:
     }
 
 
+@reads_tables
 def query(
     model: Model,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="Such as 'income, age | sex=F, age in 30..40'.")],
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="QUESTION...", help="Such as 'P(income=high | age > 40)'; one or more."),
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("-f", "--file", help="File of questions, one a line; - is standard input.")
+    ] = None,
     top: Annotated[int | None, typer.Option(min=1, help="Show only this many rows, the most probable.")] = None,
     output: Output = "-",
     form: Format = None,
+    reading: Reading = DEFAULT,
 ) -> None:
-    """Ask for a probability, or for the distribution of variables, given others.
+    """Ask for probabilities, means and quantiles, or distributions of variables, given others.
 
-    Conditions follow the bar: a=x, a!=x, a<1, a<=1, a>1, a>=1, a in 1..2, a in {x, y}.
-    Put names and values that contain signs into quotes.
+    P(a=x | b>1) is a probability. mean, sd, variance, median, mode, q10 and quantile(a, 0.1) are measures.
+    Names alone ask for their distribution. Conditions follow the bar, joined by commas or `and`: a=x, a!=x, a<1,
+    1<a<=2, a in 1..2, a in {x, y}, a=x or y.
+
+    Example: jointwise query people.jw "P(income=high | age > 40)" "mean(age | sex=F)"
 
     Example: jointwise query people.jw "income, age | sex=F, age in 30..40"
 
-    Example: jointwise query people.jw "P(income=high | age > 40)"
+    Example: jointwise query people.jw --file questions.txt --format json
     """
     form = checked_format(output, form, "table")
-    asked = parse_question(question)
-    density = load_model(model)
-    bound = bind(asked, density.schema)
-    if not bound.names:
-        p = plain(density.condition(bound.given).probability(bound.asked))
-        points = [density.schema[name] for name, region in bound.asked.items() if isinstance(region, Point)]
-        if p == 0 and any(variable.kind is Kind.CONTINUOUS for variable in points):
-            screen.note("Note: a single value of a continuous variable has probability zero; ask for a range.")
-        _put(output, form, [{"probability": [p]}], [f"{p:.6g}"])
-        return
-    rest = density.condition(bound.given)
-    parts, table = answers.distribution(rest, bound.names)
+    refuse_two_pipes(model, file)
+    texts = [*(question or []), *(read_questions(file) if file is not None else [])]
+    if not texts:
+        raise typer.BadParameter("Ask at least one question, such as 'mean(age)'.", param_hint="QUESTION")
+    density = load_model(model, reading)
+    questions = [parse_question(text, density.schema) for text in texts]
     if form == "table":
-        numeric = [name for name in bound.names if rest.schema[name].categories is None]
-        screen.show(*_pictures(bound.names, parts, table, top), *(answers.summary(rest, name) for name in numeric))
+        for n, each in enumerate(questions):
+            found = answer(density, each)
+            heading = [*([""] if n else []), found.question] if len(questions) > 1 else []
+            screen.show(*heading, *_pictures(found, top))
+            _say(found)
         return
-    _put(output, form, answers.combinations(bound.names, parts, table, top), [])
+    with writing(output, form) as write:
+        for block in _blocks((answer(density, each) for each in questions), questions, top, form):
+            write(block)
 
 
-def _pictures(names: tuple[str, ...], parts: list[answers.Partition], table: FloatArray, top: int | None) -> list[Any]:
-    """Table for the screen; if it is long, only the most probable rows, and a line that says so."""
+def _say(found: Answer) -> None:
+    if found.note:
+        screen.note(f"Note: {found.note}")
+
+
+def _blocks(
+    found: Iterable[Answer], questions: list[Question], top: int | None, form: str
+) -> Iterator[dict[str, list[Any]]]:
+    """Blocks of columns for a file: an object for each answer in JSON, else rows; several questions share columns."""
+    asked = [name for question in questions if not question.measure for name in question.names]
+    heads = list(dict.fromkeys([*asked, *(name for question in questions for name in _heads(question))]))
+    for each in found:
+        _say(each)
+        if form == "json":
+            yield {name: [cell] for name, cell in each.to_dict(top).items()}
+            continue
+        for columns in _columns_of(each, top):
+            if len(questions) == 1:
+                yield columns
+                continue
+            n_rows = len(next(iter(columns.values())))
+            gaps = [None] * n_rows
+            yield {"question": [each.question] * n_rows} | {name: columns.get(name, gaps) for name in heads}
+
+
+def _heads(question: Question) -> list[str]:
+    """Columns of the answer to a question."""
+    if question.measure:
+        return [_head(question.measure, name, question.level) for name in question.names]
+    return [*question.names, "probability"]
+
+
+def _head(measure: str, name: str, level: float) -> str:
+    return f"{f'q{100 * level:.10g}' if measure == 'quantile' else measure}({name})"
+
+
+def _columns_of(found: Answer, top: int | None) -> Iterator[dict[str, list[Any]]]:
+    if found.distribution is not None:
+        yield from found.distribution.blocks(top)
+    elif found.kind == "probability":
+        yield {"probability": [plain(found.value)]}
+    else:
+        yield {_head(found.kind, name, found.level): [plain(value)] for name, value in found.by_name.items()}
+
+
+def _pictures(found: Answer, top: int | None) -> list[Any]:
+    """Answer for the screen; of a long table, only the most probable rows, and a line that says so."""
+    if found.distribution is None:
+        several = len(found.by_name) > 1
+        return [f"{name}: {_figure(value)}" if several else _figure(value) for name, value in found.by_name.items()]
+    names, parts, table = found.distribution.names, found.distribution.parts, found.distribution.table
     crossed = len(parts) == 2 and not top
     if crossed and screen.fits([len(part.labels) for part in parts]):
-        return [screen.crossed(names, parts, table)]
+        return [screen.crossed(names, parts, table), *found.summary_lines()]
     few = top or (screen.ROWS if table.size > screen.ROWS else None)
-    (columns,) = answers.combinations(names, parts, table, min(few, answers.BLOCK_ROWS) if few else None)
+    (columns,) = found.distribution.blocks(min(few, BLOCK_ROWS) if few else None)
     picture = screen.bars(names[0], columns) if len(parts) == 1 else screen.table(columns)
     if top or few is None:
-        return [picture]
+        return [picture, *found.summary_lines()]
     share = sum(columns["probability"])
     rows = f"These are the {few} most probable of {table.size:,} rows, together {share:.1%}."
-    return [picture, f"{rows} Write all of them with -o FILE, or show another number with --top N."]
+    rows += " Write all of them with -o FILE, or show another number with --top N."
+    return [picture, rows, *found.summary_lines()]
+
+
+def _figure(value: Any) -> str:
+    return f"{plain(value):.6g}" if isinstance(value, float) else as_text(value)
 
 
 def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], pictures: list[Any]) -> None:
@@ -283,6 +370,7 @@ def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], picture
             write(block)
 
 
+@reads_tables
 def sample(
     model: Model,
     n: Annotated[int, typer.Option("-n", min=0, max=MOST_DRAWN, help=f"Number of rows, at most {MOST_DRAWN:,}.")] = 10,
@@ -290,15 +378,15 @@ def sample(
     output: Output = "-",
     form: Format = None,
     seed: SeedOrNone = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Draw rows from a model.
 
     Example: jointwise sample people.jw -n 1000 --given "sex=F, age > 40" -o drawn.csv
     """
     form = checked_format(output, form)
-    conditions = parse_conditions(given) if given is not None else None
-    density = load_model(model)
-    regions = bind(conditions, density.schema).given if conditions else {}
+    density = load_model(model, reading)
+    regions = parse_conditions(given, density.schema) if given is not None else {}
     rest = density.condition(regions)
     fixed = {
         name: density.schema[name].decode_value(region.value)

@@ -15,6 +15,7 @@ from typing import IO
 from jointwise._checks import listed
 from jointwise._files import is_stream, naming
 from jointwise.cli.arrow_file import ArrowFile, DatasetFile
+from jointwise.cli.reading import DEFAULT, Reading
 from jointwise.cli.table_file import TableFile
 from jointwise.cli.text_files import ChainedFile, CsvFile, JsonFile
 from jointwise.exceptions import InputError
@@ -25,30 +26,32 @@ _SPOOLED: dict[str, Path] = {}
 SPOOL_SHARE, MOST_OF_A_DEVICE = 0.9, 1 << 30
 # Bytes copied at once.
 CHUNK = 1 << 20
+# Most bytes of a file of questions.
+MOST_OF_QUESTIONS = 1 << 20
 TEXT_FILES = {"csv": CsvFile, "json": JsonFile}
 
 
-def open_table(path: str, missing: Sequence[str] = ()) -> TableFile:
+def open_table(path: str, reading: Reading = DEFAULT) -> TableFile:
     """Open a table, of the kind that its first bytes show. ``-`` is standard input.
 
-    Standard input and pipes are copied to disk for the time being. ``missing`` holds text that marks a gap, besides
-    empty cells, NA and NaN.
+    Standard input and pipes are copied to disk for the time being.
     """
     place = rereadable(path)
     label = label_of(path)
     kind = _kind(place, label)
+    reading.check_kind(kind, label)
     if kind in TEXT_FILES:
-        return TEXT_FILES[kind](place, label, frozenset(missing))
+        return TEXT_FILES[kind](place, label, reading)
     return ArrowFile(place, label, kind)
 
 
-def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
+def open_tables(paths: Sequence[str], reading: Reading = DEFAULT) -> TableFile:
     """Open a table in one file, in several, or in folders; all files must be of one kind.
 
-    A folder may hold other folders. One named like ``year=2024`` adds a column. ``missing`` is as in `open_table`.
+    A folder may hold other folders. One named like ``year=2024`` adds a column.
     """
     if len(paths) == 1 and not Path(paths[0]).is_dir():
-        return open_table(paths[0], missing)
+        return open_table(paths[0], reading)
     if "-" in paths:
         raise InputError("Standard input cannot be one of several files; name files only.")
     found = [file for path in paths for file in _files(Path(path))]
@@ -58,10 +61,24 @@ def open_tables(paths: Sequence[str], missing: Sequence[str] = ()) -> TableFile:
     if len(kinds) > 1:
         raise InputError(f"{label}: files of one table must be of one kind; these are {listed(sorted(kinds))}.")
     kind = kinds.pop()
+    reading.check_kind(kind, label)
     if kind in TEXT_FILES:
         named = zip(files, map(str, found), strict=True)
-        return ChainedFile([TEXT_FILES[kind](file, name, frozenset(missing)) for file, name in named], label)
+        return ChainedFile([TEXT_FILES[kind](file, name, reading) for file, name in named], label)
     return DatasetFile(files, label, kind)
+
+
+def read_questions(path: str) -> list[str]:
+    """Lines of a file of questions, without empty lines and those that begin with #; ``-`` is standard input."""
+    with rereadable(path).open("rb") as file, naming(label_of(path)):
+        data = file.read(MOST_OF_QUESTIONS + 1)
+    if len(data) > MOST_OF_QUESTIONS:
+        raise InputError(f"{label_of(path)}: a file of questions has at most {MOST_OF_QUESTIONS:,} bytes.")
+    try:
+        lines = [line.strip() for line in data.decode("utf-8-sig").splitlines()]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{label_of(path)}: the text is not UTF-8 ({error.reason}).") from None
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _files(place: Path) -> list[Path]:

@@ -11,11 +11,12 @@ import typer
 from jointwise._checks import listed, shown
 from jointwise._typing import FloatArray
 from jointwise.cli import oddity, screen
-from jointwise.cli.commands import Data, Format, Missing, Model, Output, SeedOrNone, checked_format, refuse_two_pipes
+from jointwise.cli.commands import Data, Format, Model, Output, SeedOrNone, checked_format, refuse_two_pipes
 from jointwise.cli.files import open_table
 from jointwise.cli.models import cross_fitted, fitted, load_classes, open_model
 from jointwise.cli.outputs import GUESS_DIGITS, plain, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
+from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.table_file import Cells, TableFile
 from jointwise.exceptions import InputError
 from jointwise.joint import ClassModel, JointDensity
@@ -31,11 +32,12 @@ OptionalData = Annotated[
 ]
 
 
+@reads_tables
 def score(
     model: Model,
     data: OptionalData = None,
     lowest: Annotated[int | None, typer.Option(min=1, help="Show only this many rows, the oddest first.")] = None,
-    missing: Missing = None,
+    reading: Reading = DEFAULT,
     output: Output = "-",
     form: Format = None,
 ) -> None:
@@ -51,7 +53,7 @@ def score(
     Example: jointwise score people.csv --lowest 5
     """
     form = checked_format(output, form)
-    densities, file = _judges_and_table(model, data, missing)
+    densities, file = _judges_and_table(model, data, reading)
     with writing(output, form) as write:
         if lowest is not None:
             write(oddity.lowest_rows(densities, file, lowest))
@@ -63,22 +65,23 @@ def score(
             write({"row": range(first, first + len(scores)), "log_density": [plain(s) for s in scores]})
 
 
-def _judges_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[list[JointDensity], TableFile]:
+def _judges_and_table(model: str, data: str | None, reading: Reading) -> tuple[list[JointDensity], TableFile]:
     """The densities, which judge the rows in turn, and the table."""
-    if data is None and isinstance(found := open_model(model, missing or ()), TableFile):
+    if data is None and isinstance(found := open_model(model, reading), TableFile):
         return cross_fitted(found, FOLDS), found
-    density, file = _model_and_table(model, data, missing)
+    density, file = _model_and_table(model, data, reading)
     check_columns(file, density.schema)
     return [density], file
 
 
+@reads_tables
 def impute(
     model: Model,
     data: OptionalData = None,
     random: Annotated[
         bool, typer.Option("--draw", help="Draw the value of each gap instead of its best guess.")
     ] = False,
-    missing: Missing = None,
+    reading: Reading = DEFAULT,
     output: Output = "-",
     form: Format = None,
     seed: SeedOrNone = None,
@@ -93,7 +96,7 @@ def impute(
     Example: jointwise impute people.csv -o filled.csv
     """
     form = checked_format(output, form)
-    density, file = _model_and_table(model, data, missing)
+    density, file = _model_and_table(model, data, reading)
     check_columns(file, density.schema)
     rng = np.random.default_rng(seed)
     typed = form not in {"csv", "tsv"}  # CSV keeps each cell's own text
@@ -117,12 +120,13 @@ def _with_gaps_filled(schema: Schema, cells: Cells, gaps: Any, filled: FloatArra
     return out
 
 
+@reads_tables
 def classify(
     model: Model,
     data: Data,
     target: Annotated[str, typer.Option(help="Column that holds the class.")],
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    missing: Missing = None,
+    reading: Reading = DEFAULT,
     output: Output = "-",
     form: Format = None,
 ) -> None:
@@ -135,8 +139,8 @@ def classify(
     """
     form = checked_format(output, form)
     refuse_two_pipes(model, data)
-    classes = load_classes(model, missing or (), target)
-    file = open_table(data, missing or ())
+    classes = load_classes(model, reading, target)
+    file = open_table(data, reading)
     features = classes.features
     _check_features(file, features.names)
     right, known = 0, 0
@@ -175,12 +179,12 @@ def _check_features(file: TableFile, features: Sequence[str]) -> None:
         screen.note(f"Note: {file.label} lacks {listed(lacking)}; all their possible values are averaged over.")
 
 
-def _model_and_table(model: str, data: str | None, missing: list[str] | None) -> tuple[JointDensity, TableFile]:
+def _model_and_table(model: str, data: str | None, reading: Reading) -> tuple[JointDensity, TableFile]:
     """The model and the table; one table may stand for both."""
     refuse_two_pipes(model, data)
-    found = open_model(model, missing or ())
+    found = open_model(model, reading)
     if data is not None:
-        table = open_table(data, missing or ())
+        table = open_table(data, reading)
         return (fitted(found) if isinstance(found, TableFile) else found), table
     if isinstance(found, TableFile):
         return fitted(found), found

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.cli.answers import Partition
 from jointwise.cli.table_file import TableFile
+from jointwise.joint.distribution import Partition
 from jointwise.tables.variables import as_text
 
 if TYPE_CHECKING:

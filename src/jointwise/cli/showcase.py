@@ -16,22 +16,24 @@ import typer
 from jointwise._checks import shown
 from jointwise._files import is_stream
 from jointwise.cli import commands, rows, screen
-from jointwise.cli.commands import Missing, Model
+from jointwise.cli.commands import Model
 from jointwise.cli.files import open_table
-from jointwise.cli.language import bind, parse_question
 from jointwise.cli.models import load_model
 from jointwise.cli.outputs import check_place, encoded, write_bytes, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
+from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.table_file import TableFile
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.joint import JointDensity
-from jointwise.joint.events import Interval, Point, Region
+from jointwise.joint.events import Alternatives, AnyOf, Interval, Point
+from jointwise.joint.language import parse_question
 from jointwise.tables import read_table
 
 PICTURES = ("png", "svg", "pdf")
 DPI = 150
 
 
+@reads_tables
 def plot(
     model: Model,
     question: Annotated[
@@ -42,7 +44,7 @@ def plot(
     ] = "-",
     data: Annotated[str | None, typer.Option(help="Table whose rows are drawn too.")] = None,
     components: Annotated[bool, typer.Option("--components", help="Draw one variable in each component.")] = False,
-    missing: Missing = None,
+    reading: Reading = DEFAULT,
 ) -> None:
     """Draw one variable, a pair, or several in pairs; without names, the mutual information of all pairs.
 
@@ -56,19 +58,18 @@ def plot(
         )
     if output == "-" and sys.stdout.isatty():
         raise typer.BadParameter("A picture cannot be shown in a terminal; name a file.", param_hint="--output")
-    asked = parse_question(question) if question is not None else None
-    density = load_model(model, missing or ())
+    density = load_model(model, reading)
     names: tuple[str, ...] = ()
-    given: Mapping[str, Region] = {}
-    if asked is not None:
-        bound = bind(asked, density.schema)
-        names, given = bound.names, bound.given
-        if not names:
+    given: Mapping[str, Alternatives] = {}
+    if question is not None:
+        asked = parse_question(question, density.schema)
+        names, given = asked.names, asked.given
+        if not names or asked.measure:
             raise typer.BadParameter("Name variables to draw, such as 'age, income | sex=F'.", param_hint="NAMES")
     if components and len(names) != 1:
         raise typer.BadParameter("--components draws one variable; name it.", param_hint="--components")
     _check_text(density)
-    table = None if data is None else _rows_given(density, given, open_table(data, missing or ()))
+    table = None if data is None else _rows_given(density, given, open_table(data, reading))
     figure = _figure(density.condition(given), names, table, components=components)
     picture = io.BytesIO()
     figure.savefig(picture, format=form, dpi=DPI)
@@ -106,7 +107,7 @@ def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, compon
     return plots.plot_mutual_information(density).figure
 
 
-def _rows_given(density: JointDensity, given: Mapping[str, Region], file: TableFile) -> Any:
+def _rows_given(density: JointDensity, given: Mapping[str, Alternatives], file: TableFile) -> Any:
     """Rows of the first block of a table that meet the conditions; one block is enough for a picture."""
     check_columns(file, density.schema)
     for _, block, X in encoded_blocks(file, density.schema, "Reading"):
@@ -117,7 +118,9 @@ def _rows_given(density: JointDensity, given: Mapping[str, Region], file: TableF
     raise InputError(f"{file.label} has no rows to draw.")
 
 
-def _meets(values: Any, region: Region) -> Any:
+def _meets(values: Any, region: Alternatives) -> Any:
+    if isinstance(region, AnyOf):
+        return np.any([_meets(values, part) for part in region.parts], axis=0)
     if isinstance(region, Interval):
         return (values >= region.low) & (values <= region.high)
     return np.isin(values, (region.value,) if isinstance(region, Point) else region.values)
@@ -152,9 +155,9 @@ def demo(
         write(_people())
     _echo("fit", table, "-o", model)
     commands.fit([table], model)
-    for question in ("P(job=engineer | income > 60)", "job | age in 20..30, sex=F", "income | job=nurse"):
+    for question in ("P(job=engineer | income > 60)", "median(income | job=nurse or teacher)", "income | job=nurse"):
         _echo("query", model, question)
-        commands.query(model, question)
+        commands.query(model, [question])
     _echo("sample", model, "-n", "3", "--seed", "0")
     commands.sample(model, n=3, seed=0)
     _echo("score", model, table, "--lowest", "3")

@@ -10,15 +10,18 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from jointwise._checks import listed, shown
-from jointwise.cli.cells import MISSING, CellCounts, cell_type, convert, json_type
+from jointwise.cli.cells import CellCounts, cell_type, convert, is_data, json_type, with_point
+from jointwise.cli.reading import DEFAULT, Reading
 from jointwise.cli.table_file import BLOCK_CELLS, Cells, TableFile, without_nan
 from jointwise.exceptions import InputError
 from jointwise.tables.dtypes import is_missing
+from jointwise.tables.texts import MISSING
+from jointwise.tables.variables import duplicates
 
 # Longest line of a table; a file without line ends would otherwise be read whole.
 MAX_LINE = 1 << 24
@@ -32,9 +35,10 @@ class TextFile(TableFile):
 
     type_of = staticmethod(cell_type)
 
-    def __init__(self, path: Path, label: str, missing: frozenset[str]) -> None:
+    def __init__(self, path: Path, label: str, reading: Reading) -> None:
         super().__init__(path, label)
-        self._missing = missing
+        self._reading = reading
+        self._missing = reading.missing
 
     @cached_property
     def cell_counts(self) -> Mapping[str, CellCounts]:
@@ -68,7 +72,7 @@ class TextFile(TableFile):
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
             binary: Any = gzip.GzipFile(fileobj=raw) if packed else raw
-            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
+            with io.TextIOWrapper(binary, encoding=self._reading.encoding, newline="") as text:
                 try:
                     while line := text.readline(MAX_LINE):
                         number += 1
@@ -77,10 +81,11 @@ class TextFile(TableFile):
                         if number % LINES_PER_LOOK == 0:
                             self.share = raw.tell() / size
                         yield line
-                except UnicodeDecodeError as error:
+                except UnicodeError as error:
+                    encoding = "UTF-8" if self._reading == DEFAULT else self._reading.encoding
                     raise InputError(
-                        f"{self.label}, after line {number}: the text is not UTF-8 ({error.reason}); convert the "
-                        "file first."
+                        f"{self.label}, after line {number}: the text is not {encoding} ({_reason(error)}); name its "
+                        "encoding, such as --encoding latin-1."
                     ) from None
                 except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                     raise InputError(f"{self.label} is damaged or cut short: {error}.") from None
@@ -107,29 +112,63 @@ class TextFile(TableFile):
             yield dict(zip(self.names, map(list, zip(*block, strict=True)), strict=True))
 
 
+def _reason(error: UnicodeError) -> str:
+    return error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+
+
 class CsvFile(TextFile):
     """Comma-separated values, or with semicolons, tabs or bars if the header has more of those."""
 
-    def __init__(self, path: Path, label: str, missing: frozenset[str]) -> None:
-        super().__init__(path, label, missing | MISSING)
-        header = next(self._lines(), "")
-        self._delimiter = max(DELIMITERS, key=header.count)
-        names = next(self._parsed(), None)
-        if names is None:
+    def __init__(self, path: Path, label: str, reading: Reading) -> None:
+        super().__init__(path, label, reading)
+        self._missing |= MISSING
+        first = next(self._lines(), "")
+        self._delimiter = reading.separator or max(DELIMITERS.replace(reading.decimal, ""), key=first.count)
+        line = next(self._parsed(), None)
+        if line is None:
             raise InputError(f"{self.label} is empty; a table begins with a line of column names.")
-        self.names = self._named(names)
+        self.names = self._column_names(line)
+
+    def _column_names(self, line: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns: those asked for, or those of the first line if it is a header."""
+        names = self._reading.names
+        if names and len(names) != len(line):
+            raise InputError(f"--names gives {len(names)} names, but {self.label} has {len(line)} columns.")
+        if names or not self._reading.header:
+            return self._named(names or [""] * len(line))
+        if duplicates(cell.strip() for cell in line) and any(map(is_data, line)):
+            raise InputError(
+                f"{self.label}: the first line names columns twice, and looks like data ({listed(line, 5)}); if the "
+                "table has no header, add --no-header."
+            )
+        return self._named(line)
+
+    def headed_by_data(self) -> str:
+        """Cells of the header, if it looks like a row of the table; else empty.
+
+        It does if every column of numbers or dates has a number or date as its name. Whole numbers that count up, such
+        as years, are names.
+        """
+        if not self._reading.header or self._reading.names:
+            return ""
+        typed = [name for name, dtype in self.dtypes().items() if dtype not in {"string", "bool"}]
+        whole = [int(name) for name in typed if cell_type(name) == "int64"]
+        counting = len(whole) == len(typed) and all(b == a + 1 for a, b in pairwise(whole)) and len(typed) > 1
+        return listed(self.names, 5) if typed and all(map(is_data, typed)) and not counting else ""
 
     def _rows(self) -> Iterator[Sequence[Any]]:
         rows = self._parsed()
-        next(rows)
-        width = len(self.names)
+        if self._reading.header:
+            next(rows)
+        width, with_comma = len(self.names), self._reading.decimal == ","
         for row in rows:
             if len(row) != width:
                 raise InputError(
                     f"{self.label}, line {self._line_number}: {len(row)} cells where the header has {width}; "
                     "put cells that contain a delimiter into quotes."
                 )
-            yield [None if (text := cell.strip()) in self._missing else text for cell in row]
+            cells = [None if (text := cell.strip()) in self._missing else text for cell in row]
+            yield [cell and with_point(cell) for cell in cells] if with_comma else cells
 
     def _parsed(self) -> Iterator[list[str]]:
         reader = csv.reader(self._lines(), delimiter=self._delimiter, skipinitialspace=True, strict=True)
@@ -147,8 +186,8 @@ class JsonFile(TextFile):
 
     type_of = staticmethod(json_type)
 
-    def __init__(self, path: Path, label: str, missing: frozenset[str]) -> None:
-        super().__init__(path, label, missing)
+    def __init__(self, path: Path, label: str, reading: Reading) -> None:
+        super().__init__(path, label, reading)
         keys: dict[str, None] = {}
         for record in self._records():
             keys.update(dict.fromkeys(record))
@@ -185,7 +224,7 @@ class ChainedFile(TextFile):
     """Several files with the same columns, one after the other."""
 
     def __init__(self, parts: Sequence[TextFile], label: str) -> None:
-        super().__init__(parts[0].path, label, frozenset())
+        super().__init__(parts[0].path, label, DEFAULT)
         self._parts = parts
         self.names = parts[0].names
         self.type_of = parts[0].type_of

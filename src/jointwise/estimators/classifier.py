@@ -17,7 +17,7 @@ from jointwise.estimators.jupad import JUPAD
 from jointwise.exceptions import InputError
 from jointwise.joint.classes import ClassModel, with_levels
 from jointwise.marginals import PairwiseMarginals
-from jointwise.rows.sources import find_source
+from jointwise.rows.sources import LocalSource, find_source
 from jointwise.tables import Table, encode, read_table
 from jointwise.tables.variables import unused_name
 
@@ -101,7 +101,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         self.classes_ = np.array(self.class_model_.classes, dtype=target.dtype)
         return self
 
-    def fit_blocks(self, blocks: Callable[[], Iterable[Any]], target: str) -> Self:
+    def fit_blocks(self, blocks: Callable[[], Iterable[Any]], target: str, sample_weight: str | None = None) -> Self:
         """Learn from a table that comes in blocks and holds the class as one of its columns.
 
         The fit is the same, bit for bit, as that of the whole table.
@@ -112,6 +112,8 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             Returns the blocks, tables of any kind with the same columns, from the first on at each call.
         target : str
             The column that holds the class, in every row; each of its values is a class, also if they are numbers.
+        sample_weight : str, optional
+            The column that holds how often each row counts; it is not a feature.
 
         Examples
         --------
@@ -131,7 +133,11 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         first_block = next(class_last(), None)
         is_ordered = first_block is not None and first_block.read(-1).ordered
         _with_class(inner, target, "ordinal" if is_ordered else "categorical")
-        self._keep_density(inner.fit_blocks(class_last), target)
+        if sample_weight is None:
+            fitted = inner.fit_blocks(class_last)
+        else:
+            fitted = inner.fit(LocalSource(class_last).with_weights(sample_weight))
+        self._keep_density(fitted, target)
         self._adopt_names(inner.n_features_in_ - 1)
         self.classes_ = np.array(self.class_model_.classes)
         return self

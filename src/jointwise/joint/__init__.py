@@ -9,10 +9,12 @@ one question of a Gaussian block or of trees, and ``window`` integrates Gaussian
 :class:`~jointwise.joint.margin.Margin` is the law of one variable,
 :class:`~jointwise.joint.conditionals.Conditionals` its law in each of many rows. ``events``, ``conditioning``,
 ``crosstab``, ``information``, ``prediction``, ``oddness``, ``explanation``, ``divergence``, ``check`` and
-``serialization`` each answer one kind of question.
-:class:`ClassModel` is a density with all else that predicting a class needs.
+``serialization`` each answer one kind of question. ``language`` reads questions in text, ``questions`` writes them, and
+:class:`Answer` answers them, with a ``distribution`` as a table. :class:`ClassModel` is a density with all else that
+predicting a class needs.
 """
 
+from jointwise.joint.answers import Answer
 from jointwise.joint.check import Check
 from jointwise.joint.classes import ClassModel
 from jointwise.joint.density import JointDensity
@@ -25,6 +27,7 @@ from jointwise.joint.product import ProductMixture
 from jointwise.joint.sum import WeightedSum
 
 __all__ = [
+    "Answer",
     "Check",
     "ClassModel",
     "Divergence",

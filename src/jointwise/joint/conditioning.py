@@ -15,22 +15,27 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError, RareEventWarning
 from jointwise.joint.crosstab import region_masses
-from jointwise.joint.events import Interval, Point, Region
+from jointwise.joint.events import Alternatives, Interval, Point, Region, boxes
 from jointwise.joint.expert import Expert
+from jointwise.joint.sum import mixed
 from jointwise.tables.variables import Kind, Schema, Variable
 
 # An event is next to impossible if a smaller share of rows is as far out: no usual table has that many rows.
 RARE = 1e-8
 
 
-def conditioned(schema: Schema, mixture: Expert, event: Mapping[int, Region]) -> tuple[Schema, Expert]:
-    """Return the variables and the mixture given ``event``; warn if it is next to impossible.
+def conditioned(schema: Schema, mixture: Expert, event: Mapping[int, Alternatives]) -> tuple[Schema, Expert]:
+    r"""Return the variables and the mixture given ``event``; warn if it is next to impossible.
+
+    An event with alternatives consists of disjoint boxes :math:`B_k`, and
+
+    .. math:: f(x \mid \cup_k B_k) = \sum_k P(B_k) f(x \mid B_k) \, / \, \sum_k P(B_k)
 
     Parameters
     ----------
     schema : Schema
     mixture : Expert
-    event : mapping of positions to regions
+    event : mapping of positions to regions or alternatives
         A point removes its variable.
     """
     if not event:
@@ -41,13 +46,18 @@ def conditioned(schema: Schema, mixture: Expert, event: Mapping[int, Region]) ->
             "What is given settles every variable, so nothing is left to describe; ask for its density (logpdf)."
         )
     names = listed(schema.names[n] for n in event)
+    parts = list(boxes(event))
     try:
-        rest = mixture.condition(event)
+        rest = mixture.condition(parts[0]) if len(parts) == 1 else _given_any(mixture, event)
     except ImpossibleEventError:
         raise ImpossibleEventError(
             f"What is given of {names} has probability zero under this density, so it cannot be conditioned on."
         ) from None
-    share = rarity(schema, mixture, event)
+    share = 0.0
+    for box in parts:  # each part of a common event may be rare, so the most common one decides
+        share = max(share, rarity(schema, mixture, box))
+        if share >= RARE:
+            break
     if share < RARE:
         warn_caller(
             f"What is given of {names} is next to impossible under this density: about {max(share, 1e-300):.1g} of all "
@@ -55,6 +65,24 @@ def conditioned(schema: Schema, mixture: Expert, event: Mapping[int, Region]) ->
             RareEventWarning,
         )
     return schema.select([v.name for n, v in enumerate(schema) if n not in gone]), rest
+
+
+def _given_any(mixture: Expert, event: Mapping[int, Alternatives]) -> Expert:
+    """Return the mixture given any of several boxes."""
+    points = {n: region for n, region in event.items() if isinstance(region, Point)}
+    if points:  # first, for a density at a point is no probability; positions move up
+        mixture = mixture.condition(points)
+    left = [n for n in range(mixture.n_variables + len(points)) if n not in points]
+    moved = {left.index(n): region for n, region in event.items() if n not in points}
+    logs, found = [], []
+    for box in boxes(moved):
+        log_mass = mixture.log_probability(box)
+        if log_mass > -np.inf:
+            logs.append(log_mass)
+            found.append(mixture.condition(box))
+    if not found:
+        raise ImpossibleEventError("Every alternative has probability zero.")
+    return mixed(found, softmax(logs))
 
 
 def rarity(schema: Schema, mixture: Expert, event: Mapping[int, Region]) -> float:

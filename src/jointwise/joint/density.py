@@ -16,12 +16,13 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
-from jointwise.joint import events, information, prediction, serialization
+from jointwise.joint import answers, events, information, prediction, serialization
+from jointwise.joint.answers import Answer
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.divergence import Divergence, divergence
-from jointwise.joint.events import Region, parse_region
+from jointwise.joint.events import Alternatives, boxes, parse_region
 from jointwise.joint.expert import Expert
 from jointwise.joint.forest import ForestMixture
 from jointwise.joint.information import Estimate
@@ -29,9 +30,9 @@ from jointwise.joint.margin import Margin
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.row_answers import RowAnswers
 from jointwise.joint.sum import mixed, parts_of
-from jointwise.joint.values import native, one_row, plain
+from jointwise.joint.values import is_series, native, one_row, plain
 from jointwise.tables import decode, encode, read_table
-from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.dtypes import is_missing, is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
 # Experts that a file may hold, by kind.
@@ -150,7 +151,9 @@ class JointDensity(RowAnswers):
 
         Parameters
         ----------
-        x : frame, array of shape (n, N), mapping of names to columns, or mapping of names to the cells of one row
+        x : frame, array of shape (n, N), mapping of names to columns, or one row
+            A row is a mapping of names to cells, a pandas series or a list of N cells. A mapping or a series may hold
+            some of the variables only: the others are integrated out.
         """
         return self.mixture.logpdf(self._encode(x))
 
@@ -179,8 +182,8 @@ class JointDensity(RowAnswers):
         Parameters
         ----------
         event : mapping of names to what is known
-            A value, ``(low, high)`` (closed, None for an open end), or a set of values. A value takes its variable
-            out; an interval or a set keeps it, truncated.
+            A value, ``(low, high)`` (closed, None for an open end), or a set or list of values and intervals. A value
+            takes its variable out; all else keeps it, truncated. A pandas series is a row, whose gaps say nothing.
 
         Warns
         -----
@@ -194,11 +197,11 @@ class JointDensity(RowAnswers):
     @overload
     def probability(self, event: Mapping[str, Any], x: Any) -> FloatArray: ...
     def probability(self, event: Mapping[str, Any], x: Any = None) -> float | FloatArray:
-        """Probability of a box: a value, closed interval or set for some of the variables.
+        """Probability of an event: a value, a closed interval, or a set or list of them, for some of the variables.
 
         Parameters
         ----------
-        event : mapping of names to a value, (low, high) or a set of values
+        event : mapping of names to a value, (low, high), or a set or list of values or intervals
         x : frame, array, mapping of names to columns, or to the cells of one row, optional
             If given, the result is P(event | what each row tells), of shape (n,). Missing cells and absent columns are
             integrated out; what a row holds in a column of the event is ignored.
@@ -212,11 +215,49 @@ class JointDensity(RowAnswers):
         >>> alone = f.condition(dict(zip(f.names[1:], X[0, 1:]))).probability(event)
         >>> bool(np.isclose(f.probability(event, X)[0], alone))
         True
+        >>> round(f.probability({f.names[0]: [(None, 0), (1, None)]}) + f.probability({f.names[0]: (0, 1)}), 12)
+        1.0
         """
-        regions = self._regions(event)
+        parts = boxes(self._regions(event))
         if x is None:
-            return float(np.exp(self.mixture.log_probability(regions)))
-        return prediction.event_probabilities(self.mixture, regions, self._partial_rows(x))
+            return float(sum(np.exp(self.mixture.log_probability(box)) for box in parts))
+        X = self._partial_rows(x)
+        return np.minimum(sum(prediction.event_probabilities(self.mixture, box, X) for box in parts), 1.0)
+
+    @overload
+    def ask(self, question: str) -> Answer: ...  # type: ignore[overload-overlap]  # a text is a sequence of texts
+
+    @overload
+    def ask(self, question: Sequence[str]) -> list[Answer]: ...
+
+    def ask(self, question: str | Sequence[str]) -> Answer | list[Answer]:
+        """Answer a question in the language of the command: a probability, a measure, or a distribution.
+
+        Parameters
+        ----------
+        question : str or sequence of str
+            Such as ``"P(job=nurse | age in 30..40)"``, ``"mean(pay | sex=F)"`` or ``"job, age | pay > 30"``; see
+            :mod:`jointwise.joint.language`. Several questions get a list of answers.
+
+        Examples
+        --------
+        >>> from jointwise.dictionary import Dictionary
+        >>> from jointwise.tables.variables import Schema, Variable
+        >>> schema = Schema((Variable("pay", "continuous"), Variable("sex", "categorical", categories=("F", "M"))))
+        >>> atoms = (Dictionary.grid("gaussian", 0, 1, n=2, scale=1), Dictionary.categories(2))
+        >>> f = JointDensity(schema, ProductMixture([0.5, 0.5], [np.eye(2), np.eye(2)], atoms))
+        >>> f.ask("P(sex = F | pay > 0.5)")
+        P(sex=F | pay > 0.5) = 0.3085
+        >>> f.ask(["mean(pay | sex = M)", "sex | -1 < pay < 0"])
+        [mean(pay | sex=M) = 1, sex | -1 < pay < 0
+          F   71.52%
+          M   28.48%]
+        """
+        if isinstance(question, str):
+            return answers.ask(self, question)
+        if not isinstance(question, Sequence):
+            raise InputError(f"A question is text, or a list of texts; got {shown(question)}.")
+        return [answers.ask(self, text) for text in question]
 
     # ---- samples and moments -----------------------------------------------------------------------------
 
@@ -334,7 +375,7 @@ class JointDensity(RowAnswers):
         True
         """
         # a category that the density does not know is a finding, not a warning
-        X = encode(read_table(one_row(x)), self.schema)
+        X = encode(read_table(one_row(x, self.names)), self.schema)
         return check_rows(self.schema, self.mixture, X, np.random.default_rng(rng))
 
     # ---- files -------------------------------------------------------------------------------------------
@@ -377,12 +418,19 @@ class JointDensity(RowAnswers):
         return f"JointDensity({len(self.names)} variables: {some}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
-        return encode(read_table(one_row(x)), self.schema, unseen="impossible")
+        table = one_row(x, self.names)
+        if table is not x and not set(table) >= set(self.names):  # part of a row: the rest is not known
+            for name in table:
+                self.schema.index(name)
+            table = {name: table.get(name, [None]) for name in self.names}
+        return encode(read_table(table), self.schema, unseen="impossible")
 
     def _margins(self) -> list[Margin]:
         return [self.mixture.margin(n) for n in range(len(self.schema))]
 
-    def _regions(self, event: Mapping[str, Any]) -> dict[int, Region]:
+    def _regions(self, event: Any) -> dict[int, Alternatives]:
+        if is_series(event):
+            event = {name: cell for name, cell in event.to_dict().items() if not is_missing(cell)}
         if not isinstance(event, Mapping):
             raise InputError(f'An event is written {{"name": value, ...}}, got {shown(event)}.')
         return {self.schema.index(name): parse_region(self.schema[name], given) for name, given in event.items()}

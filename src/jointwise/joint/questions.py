@@ -1,18 +1,32 @@
-"""How a question writes columns, values and sets: ``age in 30..40``, ``gain=0``, ``'a|b'=c``."""
+"""How a question writes columns, values and sets: ``age in 30..40``, ``gain=0``, ``'a|b'=c``.
+
+`question_text` writes a whole question in one form, which `jointwise.joint.language` reads back.
+"""
 
 from __future__ import annotations
 
 import re
+from math import isinf
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jointwise.joint.events import Alternatives, AnyOf, Interval, Point, Values
 from jointwise.tables.dtypes import is_temporal
-from jointwise.tables.variables import Kind, Variable
+from jointwise.tables.variables import Kind, Schema, Variable, as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jointwise.joint.language import Question
 
 # Most characters of a name or value.
 NAME_LENGTH = 60
 
-_SIGNS = re.compile(r"""["'=<>!|,(){}]|\.\.|(?:^|\s)in(?:\s|$)|^\s|\s$|^$""")
+_SIGNS = re.compile(
+    r"""["'=<>!≤≥≠|,;(){}\[\]&“‘]|\.\.|…|(?:^|\W)(?:and|or|in|is|not|given|where|if|between)(?:\W|$)|^\s|\s$|^$""",
+    re.IGNORECASE,
+)
 
 
 def interval_text(variable: Variable, low: float, high: float) -> str:
@@ -60,7 +74,11 @@ def quoted(name: str) -> str:
     >>> quoted("hours per week"), quoted("a=b")
     ('hours per week', "'a=b'")
     """
-    name = shortened(name)
+    return in_quotes(shortened(name))
+
+
+def in_quotes(name: str) -> str:
+    """Write a name or category of any length, in quotes if it contains signs of the language."""
     if not _SIGNS.search(name):
         return name
     return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -69,3 +87,72 @@ def quoted(name: str) -> str:
 def shortened(name: str) -> str:
     """Return a name, cut to `NAME_LENGTH` characters."""
     return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 3]}..."
+
+
+# ---- whole questions ------------------------------------------------------------------------------------------------
+
+
+def question_text(question: Question, schema: Schema) -> str:
+    """Write a question in one form, whatever form it was asked in.
+
+    >>> from jointwise.joint.language import parse_question
+    >>> schema = Schema((Variable("age", "integer"), Variable("sex", "categorical", categories=("F", "M"))))
+    >>> question_text(parse_question("p(sex is F given 30 < age and age <= 40)", schema), schema)
+    'P(sex=F | age in 31..40)'
+    """
+    asked = ", ".join(map(in_quotes, question.names)) or event_text(question.asked, schema)
+    given = event_text(question.given, schema)
+    inner = f"{asked} | {given}" if given else asked
+    if question.measure == "quantile":
+        return f"q{100 * question.level:.10g}({inner})"
+    if question.measure or question.asked:
+        return f"{question.measure or 'P'}({inner})"
+    return inner
+
+
+def event_text(event: Mapping[str, Alternatives], schema: Schema) -> str:
+    """Write conditions, separated by commas; none is empty text."""
+    return ", ".join(_region_text(schema[name], region) for name, region in event.items())
+
+
+def _region_text(variable: Variable, region: Alternatives) -> str:
+    name = in_quotes(variable.name)
+    if isinstance(region, AnyOf):
+        return " or ".join(_region_text(variable, part) for part in region.parts)
+    if isinstance(region, Point):
+        return f"{name}={_value(variable, region.value)}"
+    if isinstance(region, Values):
+        return f"{name} in {{{', '.join(_value(variable, value) for value in region.values)}}}"
+    return _range(variable, region, name)
+
+
+def _range(variable: Variable, region: Interval, name: str) -> str:
+    """Write an interval; ends just beyond a shorter number leave that number out."""
+    half = variable.step / 2
+    low, high = (round(end, 10) if half else end for end in (region.low + half, region.high - half))
+    below, above = float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
+    whole = variable.kind is not Kind.CONTINUOUS or half > 0
+    after = not whole and not isinf(low) and len(repr(below)) < len(repr(low))
+    before = not whole and not isinf(high) and len(repr(above)) < len(repr(high))
+    first, last = (_value(variable, end) for end in (below if after else low, above if before else high))
+    if isinf(low) and isinf(high):
+        return f"{name} in -inf..inf"
+    if isinf(low):
+        return f"{name} {'<' if before else '<='} {last}"
+    if isinf(high):
+        return f"{name} {'>' if after else '>='} {first}"
+    if after or before:
+        return f"{first} {'<' if after else '<='} {name} {'<' if before else '<='} {last}"
+    return f"{name} in {first}..{last}"
+
+
+def _value(variable: Variable, value: float) -> str:
+    if variable.categories is not None:
+        return in_quotes(as_text(variable.decode_value(value)))
+    if is_temporal(variable.dtype) and not isinf(value):
+        return str(variable.decode_value(value).isoformat())
+    return _shortest(value)
+
+
+def _shortest(number: float) -> str:
+    return repr(int(number)) if abs(number) < 1e15 and number == int(number) else repr(number)

@@ -102,7 +102,7 @@ class RowAnswers:
 
         A category that the density does not know counts as missing, with a warning.
         """
-        X = encode(read_table(one_row(x)), self.schema, unseen="missing")
+        X = encode(read_table(one_row(x, self.schema.names)), self.schema, unseen="missing")
         return decode(prediction.fill(self.mixture, self.schema, X), self.schema)
 
     def sample_given(self, x: Any, n: int = 1, *, rng: np.random.Generator | int | None = None) -> Any:
@@ -120,7 +120,7 @@ class RowAnswers:
         >>> draws.shape, bool((draws[:3, 0] == known[0, 0]).all())
         ((6, 4), True)
         """
-        X = encode(read_table(one_row(x)), self.schema, unseen="missing", absent="missing")
+        X = encode(read_table(one_row(x, self.schema.names)), self.schema, unseen="missing", absent="missing")
         repeated = np.repeat(X, check_integer("n", n, 0), axis=0)
         complete = self.mixture.complete(repeated, np.random.default_rng(rng))
         return decode(np.where(np.isnan(repeated), self.schema.settle(complete), repeated), self.schema)
@@ -216,7 +216,7 @@ class RowAnswers:
         return self.schema.index(name), self.schema[name]
 
     def _partial_rows(self, x: Any) -> FloatArray:
-        return encode(read_table(one_row(x)), self.schema, absent="missing")
+        return encode(read_table(one_row(x, self.schema.names)), self.schema, absent="missing")
 
 
 def _levels(interval: float | None, quantiles: Sequence[float] | None) -> list[float]:

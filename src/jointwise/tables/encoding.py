@@ -11,7 +11,7 @@ from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWar
 from jointwise.tables.dtypes import is_temporal, zone_of
 from jointwise.tables.frames import write_frame
 from jointwise.tables.table import Table, read_table
-from jointwise.tables.variables import OUTSIDE, Schema, Variable
+from jointwise.tables.variables import OTHER, OUTSIDE, Schema, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,9 +137,16 @@ def _encode_categories(column: Column, variable: Variable) -> tuple[FloatArray, 
 
 
 def label_numbers(labels: Sequence[Any], variable: Variable) -> FloatArray:
-    """Return the positions of labels among the categories of a variable, -1 for unknown ones; shape (L,)."""
+    """Return the positions of labels among the categories of a variable, -1 for unknown ones; shape (L,).
+
+    If one of the categories is "(other)", it stands for the unknown ones.
+
+    >>> label_numbers(["a", "z"], Variable("x", "categorical", categories=("(other)", "a")))
+    array([1., 0.])
+    """
     number = {category: float(number) for number, category in enumerate(variable.categories or ())}
-    return np.array([number.get(label, OUTSIDE) for label in labels], dtype=np.float64)
+    unknown = number.get(OTHER, OUTSIDE)
+    return np.array([number.get(label, unknown) for label in labels], dtype=np.float64)
 
 
 def encode_numbers(column: Column, variable: Variable) -> FloatArray:

@@ -35,6 +35,7 @@ from jointwise.tables.times import OFFSET, date_of_days, days_of_value, time_of_
 
 CONTAINERS = ("numpy", "dict", "pandas", "polars", "pyarrow")
 OUTSIDE = -1.0  # code of a category that the schema does not know
+OTHER = "(other)"  # a category of this name stands for all that the schema does not name
 EVERYWHERE = (-inf, inf)  # the support of a variable without bounds
 MAX_ENUMERATED = 32  # an integer variable whose range has at most this many values gets one atom per value
 LARGEST_WHOLE = 2**53  # limit of decoded integers: beyond it, where heavy tails may reach, float64 skips some

@@ -1,4 +1,4 @@
-"""Answers to questions: tables of the values that variables take, with exact probabilities.
+"""Distributions as tables: the values that variables take, with exact probabilities.
 
 A table has a row for each category, each value, or each interval between round numbers.
 """
@@ -6,19 +6,22 @@ A table has a row for each category, each value, or each interval between round 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
-from jointwise.joint import JointDensity
 from jointwise.joint.events import Interval, Point, Region, Values
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Variable
+
+if TYPE_CHECKING:
+    from jointwise.joint.density import JointDensity
 
 # Intervals that a numeric variable is shown in, and the share of its mass beyond the first and the last edge.
 INTERVALS, TAIL = 10, 0.005
@@ -41,28 +44,45 @@ class Partition(NamedTuple):
     regions: tuple[Region, ...]  # the same for the density; an interval leaves out points with rows of their own
 
 
-def distribution(density: JointDensity, names: tuple[str, ...]) -> tuple[list[Partition], FloatArray]:
-    """Rows of each variable, and the probability of each combination of them, one dimension per variable."""
-    parts = [partition(density, name) for name in names]
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Probabilities of all combinations of rows of some variables.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The variables.
+    parts : tuple of Partition
+        The rows of each.
+    table : array with a dimension for each variable
+        Probability of each combination.
+    """
+
+    names: tuple[str, ...]
+    parts: tuple[Partition, ...]
+    table: FloatArray
+
+    def blocks(self, top: int | None = None) -> Iterator[Columns]:
+        """Blocks of columns: a row for each combination and its probability, or only the ``top`` most probable."""
+        flat = self.table.ravel()
+        order = np.arange(flat.size) if top is None else np.argsort(-flat, kind="stable")[:top]
+        for start in range(0, max(len(order), 1), BLOCK_ROWS):
+            rows = order[start : start + BLOCK_ROWS]
+            places = np.unravel_index(rows, self.table.shape)
+            columns: Columns = {
+                name: [part.labels[i] for i in place]
+                for name, part, place in zip(self.names, self.parts, places, strict=True)
+            }
+            yield columns | {"probability": [float(f"{p:.10g}") for p in flat[rows].tolist()]}
+
+
+def distribution(density: JointDensity, names: Sequence[str]) -> Distribution:
+    """Return the distribution of some variables, at most a million combinations of rows."""
+    parts = tuple(partition(density, name) for name in names)
     if prod(len(part.labels) for part in parts) > MOST_ROWS:
         raise InputError(f"A table of {len(names)} variables would have over {MOST_ROWS:,} rows; ask for fewer.")
     regions = {density.schema.index(name): part.regions for name, part in zip(names, parts, strict=True)}
-    return parts, density.mixture.crosstab(regions)
-
-
-def combinations(
-    names: tuple[str, ...], parts: list[Partition], table: FloatArray, top: int | None = None
-) -> Iterator[Columns]:
-    """Blocks of columns: a row for each combination and its probability, or only the ``top`` most probable ones."""
-    flat = table.ravel()
-    order = np.arange(flat.size) if top is None else np.argsort(-flat, kind="stable")[:top]
-    for start in range(0, max(len(order), 1), BLOCK_ROWS):
-        rows = order[start : start + BLOCK_ROWS]
-        places = np.unravel_index(rows, table.shape)
-        columns: Columns = {
-            name: [part.labels[i] for i in place] for name, part, place in zip(names, parts, places, strict=True)
-        }
-        yield columns | {"probability": [float(f"{p:.10g}") for p in flat[rows].tolist()]}
+    return Distribution(tuple(names), parts, density.mixture.crosstab(regions))
 
 
 def partition(density: JointDensity, name: str) -> Partition:
@@ -187,21 +207,3 @@ def _step(width: float) -> float:
     rough = max(width, np.finfo(float).tiny) / INTERVALS
     power = 10.0 ** np.floor(np.log10(rough))
     return float(power * _ROUND[np.searchsorted(_ROUND, rough / power * (1 - 1e-9))])
-
-
-def summary(density: JointDensity, name: str) -> str:
-    """Mean and quantiles of a number or date in one line."""
-    variable = density.schema[name]
-    low, middle, high = (density.quantile(name, q) for q in (0.05, 0.5, 0.95))
-    mean, deviation = density.mean()[name], density.var()[name] ** 0.5
-    parts = [f"median {_short(middle)}", f"90% from {_short(low)} to {_short(high)}"]
-    if not is_temporal(variable.dtype):  # the mean may exist where the variance does not
-        known = [(word, number) for word, number in (("mean", mean), ("sd", deviation)) if np.isfinite(number)]
-        parts = [*(f"{word} {_short(number)}" for word, number in known), *parts]
-    return f"{name}: " + ", ".join(parts)
-
-
-def _short(value: Any) -> str:
-    if not isinstance(value, (int, float)):
-        return str(value)
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
