@@ -269,6 +269,7 @@ def test_variables_may_be_called_like_words_of_the_language():
         ("quantile(pay)", 12, "Say which quantile"),
         ("quantile(pay, 3)", 14, "between 0 and 1"),
         ("mean(wages)", 5, "Unknown variable 'wages'"),
+        ("mean(pay, sex)", 10, "'sex' has categories, so it has no mean"),
         ("pay | age between 3", 19, "Expected `and`"),
     ],
 )

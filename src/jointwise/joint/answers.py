@@ -17,7 +17,7 @@ from jointwise.joint.distribution import Distribution, distribution
 from jointwise.joint.events import Alternatives, Point
 from jointwise.joint.language import Question, parse_question
 from jointwise.joint.questions import question_text
-from jointwise.tables.variables import Kind, Variable, as_text
+from jointwise.tables.variables import Kind, as_text
 
 if TYPE_CHECKING:
     from jointwise.joint.density import JointDensity
@@ -139,8 +139,6 @@ def ask(density: JointDensity, text: str) -> Answer:
 
 def answer(density: JointDensity, question: Question) -> Answer:
     """Answer a question that has been read."""
-    for name in question.names:
-        _check_measure(density.schema[name], question.measure)
     rest = density.condition(question.given)
     text = question_text(question, density.schema)
     evidence = _evidence(density, question.given)
@@ -169,14 +167,6 @@ def measure(density: JointDensity, name: str, what: str, level: float = nan) -> 
         return one.quantile(name, 0.5 if what == "median" else level)
     variance = one.var()[name]
     return variance if what == "variance" else variance**0.5
-
-
-def _check_measure(variable: Variable, what: str) -> None:
-    ordered = variable.categories is None or (variable.ordered and what in {"median", "quantile"})
-    if what and what != "mode" and not ordered:
-        raise InputError(
-            f"{shown(variable.name)} has categories, so it has no {what}; ask for its distribution or its mode."
-        )
 
 
 def _summary(density: JointDensity, name: str) -> dict[str, Any]:

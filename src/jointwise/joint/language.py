@@ -201,17 +201,30 @@ class _Parser(Scanner):
         return self._wrong(str(unknown_name("measure", word, known)).rstrip("."))
 
     def _measured(self, measure: str, level: float) -> Question:
-        names = [self._required_name()]
+        names = [self._measurable(measure)]
         while self._accept(","):
             at, name = self._at, self._known_name()
             if name is None and measure == "quantile" and isnan(level):
                 level = self._level()
                 break
             self._at = at
-            names.append(self._required_name())
+            names.append(self._measurable(measure))
         if measure == "quantile" and isnan(level):
             raise self._wrong("Say which quantile, as in quantile(x, 0.9) or q90(x)")
         return Question(tuple(names), {}, self._given() if self._bar() else {}, measure, level)
+
+    def _measurable(self, measure: str) -> str:
+        """Read the name of a variable that has such a measure."""
+        self._skip()
+        at = self._at
+        variable = self._schema[self._required_name()]
+        ordered = variable.categories is None or (variable.ordered and measure in {"median", "quantile"})
+        if measure != "mode" and not ordered:
+            raise self._wrong(
+                f"{shown(variable.name)} has categories, so it has no {measure}; ask for its distribution or its mode",
+                at,
+            )
+        return variable.name
 
     def _level(self) -> float:
         self._skip()
