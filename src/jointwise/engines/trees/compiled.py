@@ -17,7 +17,7 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
-from jointwise.engines.base import bin_starts
+from jointwise.engines.base import bin_starts, padded_bins
 from jointwise.engines.compiled_parts import FAST, count_parts, in_threads, locked, to_posteriors
 from jointwise.engines.trees.base import (
     EdgeSums,
@@ -45,10 +45,10 @@ from jointwise.engines.trees.gaps import (
 
 # Rows whose posteriors are computed together: their codes stay in the fastest cache.
 BATCH = 128
-# Bytes of the posteriors of a window of rows.
+# Bytes of the posteriors and codes of a window of rows.
 WINDOW_BYTES = 64 * 2**20
-# Most tasks into which pairs are cut.
-PAIR_TASKS = 64
+# Fewest chunks of pairs, so that the tables of one stay small.
+CHUNKS = 16
 # Up to this many lookups (rows x components x columns, or pairs) one thread is faster than several.
 ONE_THREAD = 1_000_000
 
@@ -92,7 +92,7 @@ class CompiledTreeEngine(TreeEngine):
         trees, F = self._trees(components), len(components.log_weights)
         asked = _pairs(self._n_bins, check_pairs(pairs, len(self._n_bins)))
         sums = PairSums(np.zeros(F), np.zeros((asked.starts[-1], F)), np.zeros((asked.node_starts[-1], F)), 0.0)
-        window = max(BATCH, WINDOW_BYTES // (8 * F))
+        window = max(BATCH, WINDOW_BYTES // (8 * F + self._rows.codes.itemsize * len(self._n_bins)))
         for start in range(0, len(self._rows.codes), window):
             here = slice(start, start + window)
             weights = self._rows.weights
@@ -104,8 +104,9 @@ class CompiledTreeEngine(TreeEngine):
         """Add a window of rows to the counts of pairs, in place; return them with its totals and log-likelihood."""
         n, F = len(rows.codes), len(trees.parents)
         posteriors, gapped = np.empty((n, F)), np.empty(n, dtype=np.bool_)
-        n_parts, n_chunks = count_parts(n, 1), min(PAIR_TASKS, len(asked.columns))
-        n_threads = self._threads(F * len(asked.columns))
+        columns, P = np.ascontiguousarray(rows.codes.T), len(asked.columns)
+        n_parts, n_chunks = count_parts(n, 1), min(max(CHUNKS, 2 * self._n_threads), P)
+        n_threads = self._threads(F * P)
 
         def part(p: int) -> float:
             own = p * n // n_parts, (p + 1) * n // n_parts
@@ -113,11 +114,12 @@ class CompiledTreeEngine(TreeEngine):
             return likelihood
 
         def chunk(c: int) -> None:
-            if c == n_chunks:
-                _count_nodes(rows, posteriors, asked, sums.nodes)
-            else:
-                P = len(asked.columns)
-                _count_pairs(rows, posteriors, asked, c * P // n_chunks, (c + 1) * P // n_chunks, sums.pairs)
+            begin, end = c * P // n_chunks, (c + 1) * P // n_chunks
+            first, last = asked.starts[begin], asked.starts[end]
+            counts = np.zeros((1 + last - first, F))
+            starts = asked.starts[begin:end] - first + 1
+            _count_pairs(columns, rows.n_bins, posteriors, asked.columns[begin:end], starts, counts)
+            sums.pairs[first:last] += counts[1:]
 
         def component(r: int) -> None:
             counts, nodes = np.zeros(len(sums.pairs)), np.zeros(len(sums.nodes))
@@ -126,7 +128,11 @@ class CompiledTreeEngine(TreeEngine):
             sums.nodes[:, r] += nodes
 
         likelihoods = in_threads(part, n_parts, n_threads)
-        in_threads(chunk, n_chunks + 1, n_threads)
+        in_threads(chunk, n_chunks, n_threads)
+        starts, present = padded_bins(self._n_bins)
+        nodes = np.zeros((starts[-1], F))
+        _count_nodes(columns, posteriors, starts, nodes)
+        sums.nodes[:] += nodes[present]
         where = np.flatnonzero(gapped)
         if len(where):
             in_threads(component, F, n_threads)
@@ -274,33 +280,39 @@ def _count_edges(rows: Rows, trees: Trees, r: int, kept: AnyArray, posteriors: A
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _count_pairs(rows: Rows, posteriors: AnyArray, asked: Pairs, begin: int, end: int, counts: AnyArray) -> None:
-    """Add posteriors (n, F) to the counts of the pairs from `begin` to `end`, where both cells are observed."""
+def _count_pairs(
+    columns: AnyArray, n_bins: AnyArray, posteriors: AnyArray, pairs: AnyArray, starts: AnyArray, counts: AnyArray
+) -> None:
+    """Add posteriors (n, F) to the counts of some pairs of columns (N, n); with a missing cell, to those of place 0.
+
+    Each pair takes a batch of rows in turn, whose posteriors stay in the fastest cache.
+    """
     n, F = posteriors.shape
+    places = np.empty(BATCH, dtype=np.int64)
     for first in range(0, n, BATCH):
-        stop = min(first + BATCH, n)
-        for pair in range(begin, end):
-            i, j = asked.columns[pair]
-            start, S_i, S_j = np.uint64(asked.starts[pair]), np.uint64(rows.n_bins[i]), np.uint64(rows.n_bins[j])
-            for row in range(first, stop):
-                a, b = np.uint64(rows.codes[row, i]), np.uint64(rows.codes[row, j])
-                if a < S_i and b < S_j:
-                    sums, own = counts[start + a * S_j + b], posteriors[row]
-                    for r in range(F):
-                        sums[r] += own[r]
+        n_rows = min(BATCH, n - first)
+        for pair in range(len(pairs)):
+            i, j = pairs[pair]
+            one, other = columns[i, first : first + n_rows], columns[j, first : first + n_rows]
+            start, S_i, S_j = starts[pair], np.int64(n_bins[i]), np.int64(n_bins[j])
+            for b in range(n_rows):
+                s, t = np.int64(one[b]), np.int64(other[b])
+                places[b] = start + s * S_j + t if s < S_i and t < S_j else 0
+            for b in range(n_rows):
+                sums, own = counts[np.uint64(places[b])], posteriors[first + b]
+                for r in range(F):
+                    sums[r] += own[r]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _count_nodes(rows: Rows, posteriors: AnyArray, asked: Pairs, nodes: AnyArray) -> None:
-    """Add posteriors (n, F) to the counts of the states of observed cells."""
-    n, N = rows.codes.shape
-    for row in range(n):
-        own = posteriors[row]
-        for column in range(N):
-            code = np.int64(rows.codes[row, column])
-            if code < rows.n_bins[column]:
-                sums = nodes[asked.node_starts[column] + code]
-                for r in range(len(own)):
+def _count_nodes(columns: AnyArray, posteriors: AnyArray, starts: AnyArray, nodes: AnyArray) -> None:
+    """Add posteriors (n, F) to the counts of the states of columns (N, n), each with a place for "missing"."""
+    n, F = posteriors.shape
+    for first in range(0, n, BATCH):
+        for column in range(len(columns)):
+            for row in range(first, min(first + BATCH, n)):
+                sums, own = nodes[np.uint64(starts[column] + columns[column, row])], posteriors[row]
+                for r in range(F):
                     sums[r] += own[r]
 
 

@@ -115,132 +115,143 @@ def end_row(m: int, gaps: Gaps) -> None:
 @numba.njit(cache=True, nogil=True)
 def upward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: Gaps) -> float:
     """Write u_n of each missing cell; return the logarithm of what all missing cells give to the row's density."""
-    gaps.inside[: gaps.offsets[m]] = 0.0
+    where, offsets, inside, scaled = gaps.where, gaps.offsets, gaps.inside, gaps.scaled
+    inside[: offsets[m]] = 0.0
     log_density = 0.0
     for k in range(m - 1, -1, -1):
-        n, own = gaps.columns[k], gaps.inside[gaps.offsets[k] : gaps.offsets[k + 1]]
-        for child in trees.children[r, trees.child_starts[r, n] : trees.child_starts[r, n + 1]]:
-            if gaps.where[child] < 0:
-                code = np.int64(rows.codes[i, child])
-                for s in range(len(own)):
-                    own[s] += trees.logs[_table_row(rows, trees, r, child, s) + code]
-        top = _scale(own, gaps.scaled)
-        p = trees.parents[r, n]
-        if p >= 0 and gaps.where[p] >= 0:
-            above = gaps.inside[gaps.offsets[gaps.where[p]] : gaps.offsets[gaps.where[p] + 1]]
-            for s in range(len(above)):
-                above[s] += _log_sum(trees, _table_row(rows, trees, r, n, s), own, gaps.scaled, top)
+        n, own = gaps.columns[k], inside[offsets[k] : offsets[k + 1]]
+        for place in range(trees.child_starts[r, n], trees.child_starts[r, n + 1]):
+            child = trees.children[r, place]
+            if where[child] < 0:
+                start = trees.starts[r, child] + np.int64(rows.codes[i, child])
+                _add_column(trees.logs, start, rows.n_bins[child] + 1, own)
+        top = _scale(own, scaled)
+        p, start, stride = trees.parents[r, n], trees.starts[r, n], rows.n_bins[n] + 1
+        if p < 0:
+            log_density += _log_sum(trees.probabilities, trees.logs, start, own, scaled, top)
+        elif where[p] < 0:
+            start += stride * np.int64(rows.codes[i, p])
+            log_density += _log_sum(trees.probabilities, trees.logs, start, own, scaled, top)
         else:
-            log_density += _log_sum(trees, _observed_row(rows, trees, i, r, n), own, gaps.scaled, top)
+            above = inside[offsets[where[p]] : offsets[where[p] + 1]]
+            for s in range(len(above)):
+                above[s] += _log_sum(trees.probabilities, trees.logs, start + s * stride, own, scaled, top)
     return log_density
 
 
 @numba.njit(cache=True, nogil=True)
-def _table_row(rows: Rows, trees: Trees, r: int, n: int, state: int) -> int:
-    """Return where the row of a parent's state begins in the table of column n."""
-    start: int = trees.starts[r, n] + np.int64(state) * (rows.n_bins[n] + 1)
-    return start
-
-
-@numba.njit(cache=True, nogil=True)
-def _observed_row(rows: Rows, trees: Trees, i: int, r: int, n: int) -> int:
-    """Return where the row of the parent's observed state begins; a root's table has one row."""
-    p = trees.parents[r, n]
-    return _table_row(rows, trees, r, n, rows.codes[i, p] if p >= 0 else 0)
-
-
-@numba.njit(cache=True, nogil=True)
-def _scale(own: AnyArray, scaled: AnyArray) -> float:
-    """Write exp(u), divided by the largest of them, and return the largest u."""
-    top: float = own.max()
+def _add_column(table: AnyArray, start: int, stride: int, own: AnyArray) -> None:
+    """Add a column of a table, whose rows are `stride` apart."""
     for s in range(len(own)):
-        scaled[s] = np.exp(own[s] - top)
-    return top
+        own[s] += table[np.uint64(start + s * stride)]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _log_sum(trees: Trees, start: int, own: AnyArray, scaled: AnyArray, top: float) -> float:
+def _scale(own: AnyArray, scaled: AnyArray) -> float:
+    """Write exp(u), divided by the largest of them, and return the largest u."""
+    top = own[0]
+    for s in range(1, len(own)):
+        top = max(top, own[s])
+    for s in range(len(own)):
+        scaled[s] = np.exp(own[s] - top)
+    return top  # type: ignore[no-any-return]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _log_sum(probabilities: AnyArray, logs: AnyArray, start: int, own: AnyArray, scaled: AnyArray, top: float) -> float:
     """Return log sum_s p(s) exp(u(s)), p(s) being the row of a table that begins at `start`."""
     total = 0.0
     for s in range(len(own)):
-        total += trees.probabilities[start + s] * scaled[s]
+        total += probabilities[np.uint64(start + s)] * scaled[s]
     if total <= LEAST_SUM:
         top, total = -np.inf, 0.0
         for s in range(len(own)):
-            top = max(top, trees.logs[start + s] + own[s])
+            top = max(top, logs[start + s] + own[s])
         for s in range(len(own)):
-            total += np.exp(trees.logs[start + s] + own[s] - top)
+            total += np.exp(logs[start + s] + own[s] - top)
     log_sum: float = top + np.log(total)
     return log_sum
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _normalise(trees: Trees, start: int, own: AnyArray, scaled: AnyArray, out: AnyArray) -> None:
+def _normalise(
+    probabilities: AnyArray, logs: AnyArray, start: int, own: AnyArray, scaled: AnyArray, out: AnyArray
+) -> None:
     """Write p(s) exp(u(s)), divided by their sum, p(s) being the row of a table that begins at `start`."""
     total = 0.0
     for s in range(len(own)):
-        out[s] = trees.probabilities[start + s] * scaled[s]
+        out[s] = probabilities[np.uint64(start + s)] * scaled[s]
         total += out[s]
     if total > LEAST_SUM:
         for s in range(len(own)):
             out[s] /= total
     else:
-        log_total = _log_sum(trees, start, own, scaled, own.max())
+        log_total = _log_sum(probabilities, logs, start, own, scaled, own.max())
         for s in range(len(own)):
-            out[s] = np.exp(trees.logs[start + s] + own[s] - log_total)
+            out[s] = np.exp(logs[start + s] + own[s] - log_total)
 
 
 @numba.njit(cache=True, nogil=True)
 def _believe(rows: Rows, trees: Trees, i: int, r: int, k: int, gaps: Gaps) -> int:
     """Write the beliefs of the missing cell at position k, and its probabilities given each state of its parent.
 
-    Return the position of the parent among the missing cells; if it is not among them, -1, and the first row of the
-    probabilities holds the beliefs. States of the parent that are nearly impossible have rows of zeros.
+    Return where the row of the parent's state begins in the table of the column; if the parent is missing, -1. Only
+    then are probabilities given its states written; those given a state that is nearly impossible are zero.
     """
-    n, states = gaps.columns[k], slice(gaps.offsets[k], gaps.offsets[k + 1])
-    own, beliefs = gaps.inside[states], gaps.beliefs[states]
-    _scale(own, gaps.scaled)
-    p = trees.parents[r, n]
-    if p < 0 or gaps.where[p] < 0:
-        _normalise(trees, _observed_row(rows, trees, i, r, n), own, gaps.scaled, gaps.conditional[0])
-        beliefs[:] = gaps.conditional[0, : len(beliefs)]
-        return -1
-    above = gaps.beliefs[gaps.offsets[gaps.where[p]] : gaps.offsets[gaps.where[p] + 1]]
+    where, offsets, scaled = gaps.where, gaps.offsets, gaps.scaled
+    n, own, beliefs = (
+        gaps.columns[k],
+        gaps.inside[offsets[k] : offsets[k + 1]],
+        gaps.beliefs[offsets[k] : offsets[k + 1]],
+    )
+    _scale(own, scaled)
+    p, start, stride = trees.parents[r, n], trees.starts[r, n], rows.n_bins[n] + 1
+    if p < 0 or where[p] < 0:
+        if p >= 0:
+            start += stride * np.int64(rows.codes[i, p])
+        _normalise(trees.probabilities, trees.logs, start, own, scaled, beliefs)
+        return start
+    above = gaps.beliefs[offsets[where[p]] : offsets[where[p] + 1]]
     beliefs[:] = 0.0
     for state in range(len(above)):
-        row = gaps.conditional[state, : len(beliefs)]
+        row = gaps.conditional[state]
         if above[state] > LEAST_POSTERIOR:
-            _normalise(trees, _table_row(rows, trees, r, n, state), own, gaps.scaled, row)
-            for s in range(len(beliefs)):
-                beliefs[s] += above[state] * row[s]
+            _normalise(trees.probabilities, trees.logs, start + state * stride, own, scaled, row)
+            _add_scaled(above[state], row, beliefs)
         else:
-            row[:] = 0.0
-    position: int = gaps.where[p]
-    return position
+            row[: len(beliefs)] = 0.0
+    return -1
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _add_scaled(factor: float, terms: AnyArray, sums: AnyArray) -> None:
+    """Add some terms times a factor."""
+    for s in range(len(sums)):
+        sums[s] += factor * terms[s]
 
 
 @numba.njit(cache=True, nogil=True)
 def add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, gaps: Gaps, edges: AnyArray) -> None:
     """Add a row's posterior to the padded edges above and below its missing cells, after `upward`."""
+    offsets = gaps.offsets
     for k in range(m):
-        n = gaps.columns[k]
-        parent = _believe(rows, trees, i, r, k, gaps)
-        beliefs = gaps.beliefs[gaps.offsets[k] : gaps.offsets[k + 1]]
-        if parent < 0:
-            start = _observed_row(rows, trees, i, r, n)
-            for s in range(len(beliefs)):
-                edges[start + s] += weight * beliefs[s]
+        n, S = gaps.columns[k], offsets[k + 1] - offsets[k]
+        start = _believe(rows, trees, i, r, k, gaps)
+        beliefs = gaps.beliefs[offsets[k] : offsets[k + 1]]
+        if start >= 0:
+            _add_scaled(weight, beliefs, edges[start : start + S])
         else:
-            above = gaps.beliefs[gaps.offsets[parent] : gaps.offsets[parent + 1]]
+            parent = gaps.where[trees.parents[r, n]]
+            above = gaps.beliefs[offsets[parent] : offsets[parent + 1]]
             for state in range(len(above)):
-                start, share = _table_row(rows, trees, r, n, state), weight * above[state]
-                for s in range(len(beliefs)):
-                    edges[start + s] += share * gaps.conditional[state, s]
-        for child in trees.children[r, trees.child_starts[r, n] : trees.child_starts[r, n + 1]]:
+                start = trees.starts[r, n] + state * (S + 1)
+                _add_scaled(weight * above[state], gaps.conditional[state], edges[start : start + S])
+        for place in range(trees.child_starts[r, n], trees.child_starts[r, n + 1]):
+            child = trees.children[r, place]
             if gaps.where[child] < 0:
-                code = np.int64(rows.codes[i, child])
-                for s in range(len(beliefs)):
-                    edges[_table_row(rows, trees, r, child, s) + code] += weight * beliefs[s]
+                start, stride = trees.starts[r, child] + np.int64(rows.codes[i, child]), rows.n_bins[child] + 1
+                for s in range(S):
+                    edges[np.uint64(start + s * stride)] += weight * beliefs[s]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -251,10 +262,10 @@ def downward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: Gaps, joint
     J[a, n] = J[a, p] C_n, the probabilities of n given p.
     """
     for k in range(m):
-        parent = _believe(rows, trees, i, r, k, gaps)
-        if parent < 0:
+        if _believe(rows, trees, i, r, k, gaps) >= 0:
             gaps.clusters[k] = k
             continue
+        parent = gaps.where[trees.parents[r, gaps.columns[k]]]
         gaps.clusters[k] = gaps.clusters[parent]
         own = slice(gaps.offsets[k], gaps.offsets[k + 1])
         n_above = gaps.offsets[parent + 1] - gaps.offsets[parent]
