@@ -37,7 +37,7 @@ from jointwise.engines.trees.gaps import (
     add_pairs,
     begin_tree,
     downward,
-    end_row,
+    end_tree,
     find_gaps,
     scratch,
     upward,
@@ -84,7 +84,7 @@ class CompiledTreeEngine(TreeEngine):
             return likelihood
 
         likelihoods = in_threads(part, n_parts, self._threads(trees.parents.size))
-        counts = edges.sum(axis=0)[components.forest.padded.places]
+        counts = components.forest.padded.counts(edges.sum(axis=0), components.logs)
         return EdgeSums(totals.sum(axis=0), counts, float(np.sum(likelihoods)))
 
     def pair_sums(self, components: TreeComponents, pairs: IntArray) -> PairSums:
@@ -147,8 +147,6 @@ class CompiledTreeEngine(TreeEngine):
         """Return the components as the compiled loops see them."""
         forest = components.forest
         forest.check(self._n_bins)
-        logs = components.logs
-        shape = forest.parents.shape
         child_starts, children = _children(forest)
         return Trees(
             np.array(components.log_weights),
@@ -156,9 +154,8 @@ class CompiledTreeEngine(TreeEngine):
             np.argsort(forest.order, axis=1),
             child_starts,
             children,
-            forest.padded.starts[:-1].reshape(shape),
-            forest.padded.fill(logs),
-            forest.padded.fill(np.exp(logs)),
+            forest.padded.starts[:-1].reshape(forest.parents.shape),
+            *forest.padded.tables(components.logs),
         )
 
 
@@ -166,7 +163,8 @@ def _children(forest: Forest) -> tuple[IntArray, IntArray]:
     """Return where the children of each column begin, (F, N + 1), and the children, (F, N), roots last."""
     N = len(forest.n_bins)
     above = np.where(forest.parents < 0, N, forest.parents)
-    counts = (above[:, :, None] == np.arange(N)).sum(axis=1)
+    places = above + (N + 1) * np.arange(len(above))[:, None]
+    counts = np.bincount(places.ravel(), minlength=above.size + len(above)).reshape(len(above), N + 1)[:, :N]
     starts = np.concatenate([np.zeros((len(above), 1), dtype=np.int64), np.cumsum(counts, axis=1)], axis=1)
     return starts, np.argsort(above, axis=1, kind="stable")
 
@@ -201,13 +199,13 @@ def _edge_part(rows: Rows, trees: Trees, totals: AnyArray, edges: AnyArray, begi
             _count_edges(rows, trees, r, kept[:n_kept], p, edges)
         for b in range(n_rows):
             if gapped[b]:
-                m = find_gaps(rows, first + b, gaps)
+                n_missing = find_gaps(rows, first + b, gaps)
                 for r in range(F):
                     if posteriors[b, r] > 0.0:
-                        begin_tree(rows, trees, r, m, gaps)
+                        m = begin_tree(rows, trees, r, n_missing, False, gaps)
                         upward(rows, trees, first + b, r, m, gaps)
                         add_edges(rows, trees, first + b, r, m, posteriors[b, r], gaps, edges)
-                end_row(m, gaps)
+                        end_tree(m, gaps)
     return likelihood
 
 
@@ -237,13 +235,13 @@ def _posteriors(
     each = 1 if len(rows.weights) > 1 else 0  # a single weight stands for all rows
     likelihood = 0.0
     for b in range(n_rows):
-        m = find_gaps(rows, first + b, gaps)
-        gapped[b] = m > 0
-        if m:
+        n_missing = find_gaps(rows, first + b, gaps)
+        gapped[b] = n_missing > 0
+        if n_missing:
             for r in range(F):
-                begin_tree(rows, trees, r, m, gaps)
+                m = begin_tree(rows, trees, r, n_missing, False, gaps)
                 posteriors[b, r] += upward(rows, trees, first + b, r, m, gaps)
-            end_row(m, gaps)
+                end_tree(m, gaps)
         weight = rows.weights[(first + b) * each]
         likelihood += weight * to_posteriors(posteriors[b], weight)
     return likelihood
@@ -326,14 +324,13 @@ def _count_gaps(
     for i in where:
         n_states = 0
         for k in range(find_gaps(rows, i, gaps)):
-            n_states += rows.n_bins[gaps.columns[k]]
+            n_states += rows.n_bins[gaps.missing[k]]
         most = max(most, n_states)
     joint = np.empty((most, most))
     for i in where:
         if posteriors[i] > 0.0:
-            m = find_gaps(rows, i, gaps)
-            begin_tree(rows, trees, r, m, gaps)
+            m = begin_tree(rows, trees, r, find_gaps(rows, i, gaps), True, gaps)
             upward(rows, trees, i, r, m, gaps)
             downward(rows, trees, i, r, m, gaps, joint)
             add_pairs(rows, i, m, posteriors[i], gaps, joint, asked, counts, nodes)
-            end_row(m, gaps)
+            end_tree(m, gaps)

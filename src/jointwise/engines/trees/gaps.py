@@ -57,13 +57,14 @@ class Pairs(NamedTuple):
 class Gaps(NamedTuple):
     """Arrays for the missing cells of one row; those of states have one place for each state of each missing cell."""
 
-    columns: AnyArray  # (N,): the missing columns; in a tree, parents first
+    missing: AnyArray  # (N,): the missing columns of the row
+    columns: AnyArray  # (N,): those that matter in a tree, parents first
     where: AnyArray  # (N,): position of each column among them, or -1
     offsets: AnyArray  # (N + 1,): where the states of each begin
     clusters: AnyArray  # (N,): position of the topmost cell that is connected through missing cells
     inside: AnyArray  # (states,): u_n
     beliefs: AnyArray  # (states,): probability of each state given the observed cells
-    scaled: AnyArray  # (largest number of states,): exp(u_n) of one cell, the largest being 1
+    scaled: AnyArray  # (states,): exp(u_n), divided by the largest of a cell
     conditional: AnyArray  # (largest, largest): probability of a state (second) given the parent's (first)
 
 
@@ -71,55 +72,63 @@ class Gaps(NamedTuple):
 def scratch(n_bins: AnyArray) -> Gaps:
     """Return the arrays for rows with these numbers of states."""
     N, states, largest = len(n_bins), n_bins.sum(), n_bins.max()
+    ints = np.empty((3, N), dtype=np.int64)
     return Gaps(
-        np.empty(N, dtype=np.int64), np.full(N, -1, dtype=np.int64), np.empty(N + 1, dtype=np.int64),
-        np.empty(N, dtype=np.int64), np.empty(states), np.empty(states), np.empty(largest),
-        np.empty((largest, largest)),
+        ints[0], ints[1], np.full(N, -1, dtype=np.int64), np.empty(N + 1, dtype=np.int64), ints[2], np.empty(states),
+        np.empty(states), np.empty(states), np.empty((largest, largest)),
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def find_gaps(rows: Rows, i: int, gaps: Gaps) -> int:
-    """Write the missing columns of a row and return their number, m."""
-    m = 0
+    """Write the missing columns of a row and return their number."""
+    n_missing = 0
     for n in range(rows.codes.shape[1]):
         if rows.codes[i, n] >= rows.n_bins[n]:
-            gaps.columns[m] = n
+            gaps.missing[n_missing] = n
+            n_missing += 1
+    return n_missing
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def begin_tree(rows: Rows, trees: Trees, r: int, n_missing: int, leaves: bool, gaps: Gaps) -> int:
+    """Sort the missing columns of a row, parents before children, and place their states; return their number, m.
+
+    Without `leaves`, columns that have no children count as observed in the state "missing".
+    """
+    columns, m = gaps.columns, 0
+    for k in range(n_missing):
+        column = gaps.missing[k]
+        if leaves or trees.child_starts[r, column] < trees.child_starts[r, column + 1]:
+            place = m
+            while place > 0 and trees.ranks[r, columns[place - 1]] > trees.ranks[r, column]:
+                columns[place] = columns[place - 1]
+                place -= 1
+            columns[place] = column
             m += 1
-    return m
-
-
-@numba.njit(cache=True, nogil=True)
-def begin_tree(rows: Rows, trees: Trees, r: int, m: int, gaps: Gaps) -> None:
-    """Sort the missing columns of a row, parents before children, and place their states."""
-    columns, ranks = gaps.columns, trees.ranks[r]
-    for k in range(1, m):
-        column, place = columns[k], k
-        while place > 0 and ranks[columns[place - 1]] > ranks[column]:
-            columns[place] = columns[place - 1]
-            place -= 1
-        columns[place] = column
     gaps.offsets[0] = 0
     for k in range(m):
         gaps.where[columns[k]] = k
         gaps.offsets[k + 1] = gaps.offsets[k] + rows.n_bins[columns[k]]
+    return m
 
 
-@numba.njit(cache=True, nogil=True)
-def end_row(m: int, gaps: Gaps) -> None:
+@numba.njit(cache=True, nogil=True, inline="always")
+def end_tree(m: int, gaps: Gaps) -> None:
     """Forget the missing columns of a row."""
     for k in range(m):
         gaps.where[gaps.columns[k]] = -1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def upward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: Gaps) -> float:
     """Write u_n of each missing cell; return the logarithm of what all missing cells give to the row's density."""
-    where, offsets, inside, scaled = gaps.where, gaps.offsets, gaps.inside, gaps.scaled
-    inside[: offsets[m]] = 0.0
+    where, offsets, inside = gaps.where, gaps.offsets, gaps.inside
+    for place in range(offsets[m]):
+        inside[place] = 0.0
     log_density = 0.0
     for k in range(m - 1, -1, -1):
-        n, own = gaps.columns[k], inside[offsets[k] : offsets[k + 1]]
+        n, own, scaled = gaps.columns[k], inside[offsets[k] : offsets[k + 1]], gaps.scaled[offsets[k] : offsets[k + 1]]
         for place in range(trees.child_starts[r, n], trees.child_starts[r, n + 1]):
             child = trees.children[r, place]
             if where[child] < 0:
@@ -149,12 +158,12 @@ def _add_column(table: AnyArray, start: int, stride: int, own: AnyArray) -> None
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _scale(own: AnyArray, scaled: AnyArray) -> float:
     """Write exp(u), divided by the largest of them, and return the largest u."""
-    top = own[0]
+    top: float = own[0]
     for s in range(1, len(own)):
         top = max(top, own[s])
     for s in range(len(own)):
         scaled[s] = np.exp(own[s] - top)
-    return top  # type: ignore[no-any-return]
+    return top
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -191,28 +200,26 @@ def _normalise(
             out[s] = np.exp(logs[start + s] + own[s] - log_total)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _believe(rows: Rows, trees: Trees, i: int, r: int, k: int, gaps: Gaps) -> int:
     """Write the beliefs of the missing cell at position k, and its probabilities given each state of its parent.
 
     Return where the row of the parent's state begins in the table of the column; if the parent is missing, -1. Only
     then are probabilities given its states written; those given a state that is nearly impossible are zero.
     """
-    where, offsets, scaled = gaps.where, gaps.offsets, gaps.scaled
-    n, own, beliefs = (
-        gaps.columns[k],
-        gaps.inside[offsets[k] : offsets[k + 1]],
-        gaps.beliefs[offsets[k] : offsets[k + 1]],
-    )
-    _scale(own, scaled)
-    p, start, stride = trees.parents[r, n], trees.starts[r, n], rows.n_bins[n] + 1
+    where, offsets = gaps.where, gaps.offsets
+    n, states = gaps.columns[k], slice(offsets[k], offsets[k + 1])
+    own, scaled, beliefs = gaps.inside[states], gaps.scaled[states], gaps.beliefs[states]
+    p, stride = trees.parents[r, n], rows.n_bins[n] + 1
+    start: int = trees.starts[r, n]
     if p < 0 or where[p] < 0:
         if p >= 0:
             start += stride * np.int64(rows.codes[i, p])
         _normalise(trees.probabilities, trees.logs, start, own, scaled, beliefs)
         return start
     above = gaps.beliefs[offsets[where[p]] : offsets[where[p] + 1]]
-    beliefs[:] = 0.0
+    for s in range(len(beliefs)):
+        beliefs[s] = 0.0
     for state in range(len(above)):
         row = gaps.conditional[state]
         if above[state] > LEAST_POSTERIOR:
@@ -230,7 +237,7 @@ def _add_scaled(factor: float, terms: AnyArray, sums: AnyArray) -> None:
         sums[s] += factor * terms[s]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, gaps: Gaps, edges: AnyArray) -> None:
     """Add a row's posterior to the padded edges above and below its missing cells, after `upward`."""
     offsets = gaps.offsets
