@@ -1,8 +1,8 @@
 """The pass over a mixture of trees compiled by numba, on all cores.
 
 A cell and its parent look up one number of a padded table, in which "missing" is one more state that adds nothing. So
-rows with and without gaps run together, a batch at a time, and only missing cells cost more: `gaps` passes messages
-between them.
+rows with and without gaps run together, a batch at a time, and only missing cells cost more: `kernels` passes
+messages between them.
 
 Edges are counted part by part (see `compiled_parts`). Tables of pairs are large, so no part has a table of its own:
 posteriors of a window of rows come first, then each thread counts other pairs, or gaps of other components. Either way
@@ -16,9 +16,9 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 
-from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
+from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.engines.base import bin_starts, padded_bins
-from jointwise.engines.compiled_parts import FAST, count_parts, in_threads, locked, to_posteriors
+from jointwise.engines.compiled_parts import count_parts, in_threads, locked
 from jointwise.engines.trees.base import (
     EdgeSums,
     Forest,
@@ -28,23 +28,18 @@ from jointwise.engines.trees.base import (
     check_pairs,
     pair_starts,
 )
-from jointwise.engines.trees.gaps import (
-    Gaps,
+from jointwise.engines.trees.kernels import (
+    BATCH,
     Pairs,
     Rows,
     Trees,
-    add_edges,
-    add_pairs,
-    begin_tree,
-    downward,
-    end_tree,
-    find_gaps,
-    scratch,
-    upward,
+    count_gaps,
+    count_nodes,
+    count_pairs,
+    edge_part,
+    posterior_part,
 )
 
-# Rows whose posteriors are computed together: their codes stay in the fastest cache.
-BATCH = 128
 # Bytes of the posteriors and codes of a window of rows.
 WINDOW_BYTES = 64 * 2**20
 # Fewest chunks of pairs, so that the tables of one stay small.
@@ -80,7 +75,7 @@ class CompiledTreeEngine(TreeEngine):
 
         def part(p: int) -> float:
             rows = p * n // n_parts, (p + 1) * n // n_parts
-            likelihood: float = _edge_part(self._rows, trees, totals[p], edges[p], *rows)
+            likelihood: float = edge_part(self._rows, trees, totals[p], edges[p], *rows)
             return likelihood
 
         likelihoods = in_threads(part, n_parts, self._threads(trees.parents.size))
@@ -110,7 +105,7 @@ class CompiledTreeEngine(TreeEngine):
 
         def part(p: int) -> float:
             own = p * n // n_parts, (p + 1) * n // n_parts
-            likelihood: float = _posterior_part(rows, trees, *own, posteriors, gapped)
+            likelihood: float = posterior_part(rows, trees, *own, posteriors, gapped)
             return likelihood
 
         def chunk(c: int) -> None:
@@ -118,12 +113,12 @@ class CompiledTreeEngine(TreeEngine):
             first, last = asked.starts[begin], asked.starts[end]
             counts = np.zeros((1 + last - first, F))
             starts = asked.starts[begin:end] - first + 1
-            _count_pairs(columns, rows.n_bins, posteriors, asked.columns[begin:end], starts, counts)
+            count_pairs(columns, rows.n_bins, posteriors, asked.columns[begin:end], starts, counts)
             sums.pairs[first:last] += counts[1:]
 
         def component(r: int) -> None:
             counts, nodes = np.zeros(len(sums.pairs)), np.zeros(len(sums.nodes))
-            _count_gaps(rows, trees, r, np.ascontiguousarray(posteriors[:, r]), where, asked, counts, nodes)
+            count_gaps(rows, trees, r, np.ascontiguousarray(posteriors[:, r]), where, asked, counts, nodes)
             sums.pairs[:, r] += counts
             sums.nodes[:, r] += nodes
 
@@ -131,7 +126,7 @@ class CompiledTreeEngine(TreeEngine):
         in_threads(chunk, n_chunks, n_threads)
         starts, present = padded_bins(self._n_bins)
         nodes = np.zeros((starts[-1], F))
-        _count_nodes(columns, posteriors, starts, nodes)
+        count_nodes(columns, posteriors, starts, nodes)
         sums.nodes[:] += nodes[present]
         where = np.flatnonzero(gapped)
         if len(where):
@@ -174,163 +169,3 @@ def _pairs(n_bins: Sequence[int], pairs: IntArray) -> Pairs:
     positions = np.full((len(n_bins), len(n_bins)), -1)
     positions[pairs[:, 0], pairs[:, 1]] = positions[pairs[:, 1], pairs[:, 0]] = np.arange(len(pairs))
     return Pairs(pairs, pair_starts(n_bins, pairs), bin_starts(n_bins), positions)
-
-
-# ---- compiled: a part, its batches ---------------------------------------------------------------------------------
-
-
-@numba.njit(cache=True, nogil=True)
-def _edge_part(rows: Rows, trees: Trees, totals: AnyArray, edges: AnyArray, begin: int, end: int) -> float:
-    """Take the rows from `begin` to `end`; fill totals (F,) and padded edges, and return the log-likelihood."""
-    F = len(trees.parents)
-    posteriors, gapped, gaps = np.empty((BATCH, F)), np.empty(BATCH, dtype=np.bool_), scratch(rows.n_bins)
-    kept, p = np.empty(BATCH, dtype=np.uint64), np.empty(BATCH)
-    likelihood = 0.0
-    for first in range(begin, end, BATCH):
-        n_rows = min(BATCH, end - first)
-        likelihood += _posteriors(rows, trees, first, n_rows, gaps, posteriors, gapped)
-        for r in range(F):
-            n_kept = 0
-            for b in range(n_rows):
-                if posteriors[b, r] > 0.0:
-                    kept[n_kept], p[n_kept] = first + b, posteriors[b, r]
-                    totals[r] += p[n_kept]
-                    n_kept += 1
-            _count_edges(rows, trees, r, kept[:n_kept], p, edges)
-        for b in range(n_rows):
-            if gapped[b]:
-                n_missing = find_gaps(rows, first + b, gaps)
-                for r in range(F):
-                    if posteriors[b, r] > 0.0:
-                        m = begin_tree(rows, trees, r, n_missing, False, gaps)
-                        upward(rows, trees, first + b, r, m, gaps)
-                        add_edges(rows, trees, first + b, r, m, posteriors[b, r], gaps, edges)
-                        end_tree(m, gaps)
-    return likelihood
-
-
-@numba.njit(cache=True, nogil=True)
-def _posterior_part(rows: Rows, trees: Trees, begin: int, end: int, posteriors: AnyArray, gapped: AnyArray) -> float:
-    """Write the posteriors of the rows from `begin` to `end`, and which have gaps; return the log-likelihood."""
-    gaps = scratch(rows.n_bins)
-    likelihood = 0.0
-    for first in range(begin, end, BATCH):
-        n_rows = min(BATCH, end - first)
-        batch = slice(first, first + n_rows)
-        likelihood += _posteriors(rows, trees, first, n_rows, gaps, posteriors[batch], gapped[batch])
-    return likelihood
-
-
-@numba.njit(cache=True, nogil=True)
-def _posteriors(
-    rows: Rows, trees: Trees, first: int, n_rows: int, gaps: Gaps, posteriors: AnyArray, gapped: AnyArray
-) -> float:
-    """Write the weighted posteriors of a batch of rows, and which have gaps; return the log-likelihood."""
-    F = len(trees.parents)
-    logs = np.empty(BATCH)
-    for r in range(F):
-        _look_up(rows, trees, r, first, n_rows, logs)
-        for b in range(n_rows):
-            posteriors[b, r] = logs[b]
-    each = 1 if len(rows.weights) > 1 else 0  # a single weight stands for all rows
-    likelihood = 0.0
-    for b in range(n_rows):
-        n_missing = find_gaps(rows, first + b, gaps)
-        gapped[b] = n_missing > 0
-        if n_missing:
-            for r in range(F):
-                m = begin_tree(rows, trees, r, n_missing, False, gaps)
-                posteriors[b, r] += upward(rows, trees, first + b, r, m, gaps)
-                end_tree(m, gaps)
-        weight = rows.weights[(first + b) * each]
-        likelihood += weight * to_posteriors(posteriors[b], weight)
-    return likelihood
-
-
-@numba.njit(cache=True, nogil=True)
-def _look_up(rows: Rows, trees: Trees, r: int, first: int, n_rows: int, logs: AnyArray) -> None:
-    """Write log lam[r] + log f(observed edges | r) of each row of a batch."""
-    codes = rows.codes[first : first + n_rows]
-    for b in range(n_rows):
-        logs[b] = trees.log_weights[r]
-    for n in range(codes.shape[1]):
-        p, start, stride = trees.parents[r, n], np.uint64(trees.starts[r, n]), np.uint64(rows.n_bins[n] + 1)
-        if p < 0:
-            for b in range(n_rows):
-                logs[b] += trees.logs[start + np.uint64(codes[b, n])]
-        else:
-            for b in range(n_rows):
-                logs[b] += trees.logs[start + np.uint64(codes[b, p]) * stride + np.uint64(codes[b, n])]
-
-
-@numba.njit(cache=True, nogil=True)
-def _count_edges(rows: Rows, trees: Trees, r: int, kept: AnyArray, posteriors: AnyArray, edges: AnyArray) -> None:
-    """Add the posteriors of some rows to the edges of their cells; gaps are counted where nobody looks."""
-    for n in range(rows.codes.shape[1]):
-        p, start, stride = trees.parents[r, n], np.uint64(trees.starts[r, n]), np.uint64(rows.n_bins[n] + 1)
-        if p < 0:
-            for b in range(len(kept)):
-                edges[start + np.uint64(rows.codes[kept[b], n])] += posteriors[b]
-        else:
-            for b in range(len(kept)):
-                i = kept[b]
-                edges[start + np.uint64(rows.codes[i, p]) * stride + np.uint64(rows.codes[i, n])] += posteriors[b]
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _count_pairs(
-    columns: AnyArray, n_bins: AnyArray, posteriors: AnyArray, pairs: AnyArray, starts: AnyArray, counts: AnyArray
-) -> None:
-    """Add posteriors (n, F) to the counts of some pairs of columns (N, n); with a missing cell, to those of place 0.
-
-    Each pair takes a batch of rows in turn, whose posteriors stay in the fastest cache.
-    """
-    n, F = posteriors.shape
-    places = np.empty(BATCH, dtype=np.int64)
-    for first in range(0, n, BATCH):
-        n_rows = min(BATCH, n - first)
-        for pair in range(len(pairs)):
-            i, j = pairs[pair]
-            one, other = columns[i, first : first + n_rows], columns[j, first : first + n_rows]
-            start, S_i, S_j = starts[pair], np.int64(n_bins[i]), np.int64(n_bins[j])
-            for b in range(n_rows):
-                s, t = np.int64(one[b]), np.int64(other[b])
-                places[b] = start + s * S_j + t if s < S_i and t < S_j else 0
-            for b in range(n_rows):
-                sums, own = counts[np.uint64(places[b])], posteriors[first + b]
-                for r in range(F):
-                    sums[r] += own[r]
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _count_nodes(columns: AnyArray, posteriors: AnyArray, starts: AnyArray, nodes: AnyArray) -> None:
-    """Add posteriors (n, F) to the counts of the states of columns (N, n), each with a place for "missing"."""
-    n, F = posteriors.shape
-    for first in range(0, n, BATCH):
-        for column in range(len(columns)):
-            for row in range(first, min(first + BATCH, n)):
-                sums, own = nodes[np.uint64(starts[column] + columns[column, row])], posteriors[row]
-                for r in range(F):
-                    sums[r] += own[r]
-
-
-@numba.njit(cache=True, nogil=True)
-def _count_gaps(
-    rows: Rows, trees: Trees, r: int, posteriors: AnyArray, where: AnyArray, asked: Pairs, counts: AnyArray,
-    nodes: AnyArray,
-) -> None:  # fmt: skip
-    """Add the posteriors (n,) of one component to the pairs and nodes with missing cells of the rows at `where`."""
-    gaps, most = scratch(rows.n_bins), 0
-    for i in where:
-        n_states = 0
-        for k in range(find_gaps(rows, i, gaps)):
-            n_states += rows.n_bins[gaps.missing[k]]
-        most = max(most, n_states)
-    joint = np.empty((most, most))
-    for i in where:
-        if posteriors[i] > 0.0:
-            m = begin_tree(rows, trees, r, find_gaps(rows, i, gaps), True, gaps)
-            upward(rows, trees, i, r, m, gaps)
-            downward(rows, trees, i, r, m, gaps, joint)
-            add_pairs(rows, i, m, posteriors[i], gaps, joint, asked, counts, nodes)
-            end_tree(m, gaps)

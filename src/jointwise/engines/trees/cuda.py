@@ -219,7 +219,7 @@ class _Tree:
         n_bins = self._mixture.forest.n_bins
         starts = bin_starts([n_bins[column] for column in self._order]).tolist()  # states in the order of the tree
         own = {column: slice(starts[k], starts[k + 1]) for k, column in enumerate(self._order)}
-        joint = posteriors.new_zeros((len(posteriors), starts[-1], starts[-1]))
+        joint = posteriors.new_empty((len(posteriors), starts[-1], starts[-1]))
         for column in self._order:
             here, beliefs = own[column], self.beliefs[column]
             joint[:, here, here] = torch.diag_embed(beliefs)
@@ -230,8 +230,8 @@ class _Tree:
             else:
                 above = own[self._parents[column]]
                 joint[:, earlier, here] = joint[:, earlier, above] @ self._conditionals[column]
+            joint[:, here, earlier] = joint[:, earlier, here].transpose(1, 2)
         counts = (posteriors @ joint.reshape(len(posteriors), -1)).reshape(joint.shape[1:])
-        counts = torch.triu(counts) + torch.triu(counts, diagonal=1).T
         places = torch.cat([torch.arange(own[n].start, own[n].stop, device=counts.device) for n in range(len(n_bins))])
         return counts[places][:, places]
 

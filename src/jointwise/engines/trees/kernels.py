@@ -1,7 +1,9 @@
-r"""Missing cells of one row in one tree, compiled by numba: messages among them, and their joint probabilities.
+r"""The compiled loops over rows of a mixture of trees; `compiled` says which rows, pairs and components they take.
 
-The missing cells of a row, parents first, have the positions 0 to m - 1. From the last to the first, with o its
-observed children and c its missing ones,
+All are in this module, because numba's cache does not see when a function of another one changes.
+
+The missing cells of a row in a tree, parents first, have the positions 0 to m - 1. From the last to the first, with o
+its observed children and c its missing ones,
 
 .. math:: u_n(s) = \sum_o \log p(x_o \mid s) + \sum_c m_c(s), \qquad m_n(s_p) = \log \sum_s p(s \mid s_p) e^{u_n(s)}.
 
@@ -18,8 +20,10 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray
-from jointwise.engines.compiled_parts import FAST, LEAST_POSTERIOR
+from jointwise.engines.compiled_parts import FAST, LEAST_POSTERIOR, to_posteriors
 
+# Rows whose posteriors are computed together: their codes stay in the fastest cache.
+BATCH = 128
 # Smaller sums are added as logarithms: terms that were rounded to zero, each less than 1e-308, might matter.
 LEAST_SUM = 1e-280
 
@@ -54,7 +58,7 @@ class Pairs(NamedTuple):
     positions: AnyArray  # (N, N): position of each pair, or -1
 
 
-class Gaps(NamedTuple):
+class _Gaps(NamedTuple):
     """Arrays for the missing cells of one row; those of states have one place for each state of each missing cell."""
 
     missing: AnyArray  # (N,): the missing columns of the row
@@ -68,19 +72,182 @@ class Gaps(NamedTuple):
     conditional: AnyArray  # (largest, largest): probability of a state (second) given the parent's (first)
 
 
+# ---- batches of rows ------------------------------------------------------------------------------------------------
+
+
 @numba.njit(cache=True, nogil=True)
-def scratch(n_bins: AnyArray) -> Gaps:
+def edge_part(rows: Rows, trees: Trees, totals: AnyArray, edges: AnyArray, begin: int, end: int) -> float:
+    """Take the rows from `begin` to `end`; fill totals (F,) and padded edges, and return the log-likelihood."""
+    F = len(trees.parents)
+    posteriors, gapped, gaps = np.empty((BATCH, F)), np.empty(BATCH, dtype=np.bool_), _scratch(rows.n_bins)
+    kept, p = np.empty(BATCH, dtype=np.uint64), np.empty(BATCH)
+    likelihood = 0.0
+    for first in range(begin, end, BATCH):
+        n_rows = min(BATCH, end - first)
+        likelihood += _posteriors(rows, trees, first, n_rows, gaps, posteriors, gapped)
+        for r in range(F):
+            n_kept = 0
+            for b in range(n_rows):
+                if posteriors[b, r] > 0.0:
+                    kept[n_kept], p[n_kept] = first + b, posteriors[b, r]
+                    totals[r] += p[n_kept]
+                    n_kept += 1
+            _count_edges(rows, trees, r, kept[:n_kept], p, edges)
+        for b in range(n_rows):
+            if gapped[b]:
+                n_missing = _find_gaps(rows, first + b, gaps)
+                for r in range(F):
+                    if posteriors[b, r] > 0.0:
+                        m = _begin_tree(rows, trees, r, n_missing, False, gaps)
+                        _upward(rows, trees, first + b, r, m, gaps)
+                        _add_edges(rows, trees, first + b, r, m, posteriors[b, r], gaps, edges)
+                        _end_tree(m, gaps)
+    return likelihood
+
+
+@numba.njit(cache=True, nogil=True)
+def posterior_part(rows: Rows, trees: Trees, begin: int, end: int, posteriors: AnyArray, gapped: AnyArray) -> float:
+    """Write the posteriors of the rows from `begin` to `end`, and which have gaps; return the log-likelihood."""
+    gaps = _scratch(rows.n_bins)
+    likelihood = 0.0
+    for first in range(begin, end, BATCH):
+        n_rows = min(BATCH, end - first)
+        batch = slice(first, first + n_rows)
+        likelihood += _posteriors(rows, trees, first, n_rows, gaps, posteriors[batch], gapped[batch])
+    return likelihood
+
+
+@numba.njit(cache=True, nogil=True)
+def _posteriors(
+    rows: Rows, trees: Trees, first: int, n_rows: int, gaps: _Gaps, posteriors: AnyArray, gapped: AnyArray
+) -> float:
+    """Write the weighted posteriors of a batch of rows, and which have gaps; return the log-likelihood."""
+    F = len(trees.parents)
+    logs = np.empty(BATCH)
+    for r in range(F):
+        _look_up(rows, trees, r, first, n_rows, logs)
+        for b in range(n_rows):
+            posteriors[b, r] = logs[b]
+    each = 1 if len(rows.weights) > 1 else 0  # a single weight stands for all rows
+    likelihood = 0.0
+    for b in range(n_rows):
+        n_missing = _find_gaps(rows, first + b, gaps)
+        gapped[b] = n_missing > 0
+        if n_missing:
+            for r in range(F):
+                m = _begin_tree(rows, trees, r, n_missing, False, gaps)
+                posteriors[b, r] += _upward(rows, trees, first + b, r, m, gaps)
+                _end_tree(m, gaps)
+        weight = rows.weights[(first + b) * each]
+        likelihood += weight * to_posteriors(posteriors[b], weight)
+    return likelihood
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_up(rows: Rows, trees: Trees, r: int, first: int, n_rows: int, logs: AnyArray) -> None:
+    """Write log lam[r] + log f(observed edges | r) of each row of a batch."""
+    codes = rows.codes[first : first + n_rows]
+    for b in range(n_rows):
+        logs[b] = trees.log_weights[r]
+    for n in range(codes.shape[1]):
+        p, start, stride = trees.parents[r, n], np.uint64(trees.starts[r, n]), np.uint64(rows.n_bins[n] + 1)
+        if p < 0:
+            for b in range(n_rows):
+                logs[b] += trees.logs[start + np.uint64(codes[b, n])]
+        else:
+            for b in range(n_rows):
+                logs[b] += trees.logs[start + np.uint64(codes[b, p]) * stride + np.uint64(codes[b, n])]
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_edges(rows: Rows, trees: Trees, r: int, kept: AnyArray, posteriors: AnyArray, edges: AnyArray) -> None:
+    """Add the posteriors of some rows to the edges of their cells; gaps are counted where nobody looks."""
+    for n in range(rows.codes.shape[1]):
+        p, start, stride = trees.parents[r, n], np.uint64(trees.starts[r, n]), np.uint64(rows.n_bins[n] + 1)
+        if p < 0:
+            for b in range(len(kept)):
+                edges[start + np.uint64(rows.codes[kept[b], n])] += posteriors[b]
+        else:
+            for b in range(len(kept)):
+                i = kept[b]
+                edges[start + np.uint64(rows.codes[i, p]) * stride + np.uint64(rows.codes[i, n])] += posteriors[b]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def count_pairs(
+    columns: AnyArray, n_bins: AnyArray, posteriors: AnyArray, pairs: AnyArray, starts: AnyArray, counts: AnyArray
+) -> None:
+    """Add posteriors (n, F) to the counts of some pairs of columns (N, n); with a missing cell, to those of place 0.
+
+    Each pair takes a batch of rows in turn, whose posteriors stay in the fastest cache.
+    """
+    n, F = posteriors.shape
+    places = np.empty(BATCH, dtype=np.int64)
+    for first in range(0, n, BATCH):
+        n_rows = min(BATCH, n - first)
+        for pair in range(len(pairs)):
+            i, j = pairs[pair]
+            one, other = columns[i, first : first + n_rows], columns[j, first : first + n_rows]
+            start, S_i, S_j = starts[pair], np.int64(n_bins[i]), np.int64(n_bins[j])
+            for b in range(n_rows):
+                s, t = np.int64(one[b]), np.int64(other[b])
+                places[b] = start + s * S_j + t if s < S_i and t < S_j else 0
+            for b in range(n_rows):
+                sums, own = counts[np.uint64(places[b])], posteriors[first + b]
+                for r in range(F):
+                    sums[r] += own[r]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def count_nodes(columns: AnyArray, posteriors: AnyArray, starts: AnyArray, nodes: AnyArray) -> None:
+    """Add posteriors (n, F) to the counts of the states of columns (N, n), each with a place for "missing"."""
+    n, F = posteriors.shape
+    for first in range(0, n, BATCH):
+        for column in range(len(columns)):
+            for row in range(first, min(first + BATCH, n)):
+                sums, own = nodes[np.uint64(starts[column] + columns[column, row])], posteriors[row]
+                for r in range(F):
+                    sums[r] += own[r]
+
+
+@numba.njit(cache=True, nogil=True)
+def count_gaps(
+    rows: Rows, trees: Trees, r: int, posteriors: AnyArray, where: AnyArray, asked: Pairs, counts: AnyArray,
+    nodes: AnyArray,
+) -> None:  # fmt: skip
+    """Add the posteriors (n,) of one component to the pairs and nodes with missing cells of the rows at `where`."""
+    gaps, most = _scratch(rows.n_bins), 0
+    for i in where:
+        n_states = 0
+        for k in range(_find_gaps(rows, i, gaps)):
+            n_states += rows.n_bins[gaps.missing[k]]
+        most = max(most, n_states)
+    joint = np.empty((most, most))
+    for i in where:
+        if posteriors[i] > 0.0:
+            m = _begin_tree(rows, trees, r, _find_gaps(rows, i, gaps), True, gaps)
+            _upward(rows, trees, i, r, m, gaps)
+            _downward(rows, trees, i, r, m, gaps, joint)
+            _add_pairs(rows, i, m, posteriors[i], gaps, joint, asked, counts, nodes)
+            _end_tree(m, gaps)
+
+
+# ---- the missing cells of one row in one tree -----------------------------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def _scratch(n_bins: AnyArray) -> _Gaps:
     """Return the arrays for rows with these numbers of states."""
     N, states, largest = len(n_bins), n_bins.sum(), n_bins.max()
     ints = np.empty((3, N), dtype=np.int64)
-    return Gaps(
+    return _Gaps(
         ints[0], ints[1], np.full(N, -1, dtype=np.int64), np.empty(N + 1, dtype=np.int64), ints[2], np.empty(states),
         np.empty(states), np.empty(states), np.empty((largest, largest)),
     )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def find_gaps(rows: Rows, i: int, gaps: Gaps) -> int:
+def _find_gaps(rows: Rows, i: int, gaps: _Gaps) -> int:
     """Write the missing columns of a row and return their number."""
     n_missing = 0
     for n in range(rows.codes.shape[1]):
@@ -91,7 +258,7 @@ def find_gaps(rows: Rows, i: int, gaps: Gaps) -> int:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def begin_tree(rows: Rows, trees: Trees, r: int, n_missing: int, leaves: bool, gaps: Gaps) -> int:
+def _begin_tree(rows: Rows, trees: Trees, r: int, n_missing: int, leaves: bool, gaps: _Gaps) -> int:
     """Sort the missing columns of a row, parents before children, and place their states; return their number, m.
 
     Without `leaves`, columns that have no children count as observed in the state "missing".
@@ -114,14 +281,14 @@ def begin_tree(rows: Rows, trees: Trees, r: int, n_missing: int, leaves: bool, g
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def end_tree(m: int, gaps: Gaps) -> None:
+def _end_tree(m: int, gaps: _Gaps) -> None:
     """Forget the missing columns of a row."""
     for k in range(m):
         gaps.where[gaps.columns[k]] = -1
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def upward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: Gaps) -> float:
+def _upward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: _Gaps) -> float:
     """Write u_n of each missing cell; return the logarithm of what all missing cells give to the row's density."""
     where, offsets, inside = gaps.where, gaps.offsets, gaps.inside
     for place in range(offsets[m]):
@@ -201,7 +368,7 @@ def _normalise(
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _believe(rows: Rows, trees: Trees, i: int, r: int, k: int, gaps: Gaps) -> int:
+def _believe(rows: Rows, trees: Trees, i: int, r: int, k: int, gaps: _Gaps) -> int:
     """Write the beliefs of the missing cell at position k, and its probabilities given each state of its parent.
 
     Return where the row of the parent's state begins in the table of the column; if the parent is missing, -1. Only
@@ -238,8 +405,8 @@ def _add_scaled(factor: float, terms: AnyArray, sums: AnyArray) -> None:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, gaps: Gaps, edges: AnyArray) -> None:
-    """Add a row's posterior to the padded edges above and below its missing cells, after `upward`."""
+def _add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, gaps: _Gaps, edges: AnyArray) -> None:
+    """Add a row's posterior to the padded edges above and below its missing cells, after `_upward`."""
     offsets = gaps.offsets
     for k in range(m):
         n, S = gaps.columns[k], offsets[k + 1] - offsets[k]
@@ -262,47 +429,48 @@ def add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, g
 
 
 @numba.njit(cache=True, nogil=True)
-def downward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: Gaps, joint: AnyArray) -> None:
+def _downward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: _Gaps, joint: AnyArray) -> None:
     """Write the beliefs of all missing cells, and the joint probabilities of those that are connected.
 
     The path from an earlier cell a to a later one n passes through the parent p of the later one, so that
-    J[a, n] = J[a, p] C_n, the probabilities of n given p.
+    J[a, n] = J[a, p] C_n, with C_n the probabilities of n given p.
     """
+    offsets, clusters = gaps.offsets, gaps.clusters
     for k in range(m):
+        clusters[k] = k
         if _believe(rows, trees, i, r, k, gaps) >= 0:
-            gaps.clusters[k] = k
             continue
         parent = gaps.where[trees.parents[r, gaps.columns[k]]]
-        gaps.clusters[k] = gaps.clusters[parent]
-        own = slice(gaps.offsets[k], gaps.offsets[k + 1])
-        n_above = gaps.offsets[parent + 1] - gaps.offsets[parent]
+        clusters[k] = clusters[parent]
         for a in range(k):
-            if gaps.clusters[a] != gaps.clusters[k]:
+            if clusters[a] != clusters[k]:
                 continue
-            for s in range(gaps.offsets[a], gaps.offsets[a + 1]):
+            for s in range(offsets[a], offsets[a + 1]):
                 if a == parent:
-                    joint[s, own] = gaps.beliefs[s] * gaps.conditional[s - gaps.offsets[a], : own.stop - own.start]
+                    for t in range(offsets[k], offsets[k + 1]):
+                        joint[s, t] = gaps.beliefs[s] * gaps.conditional[s - offsets[a], t - offsets[k]]
                 else:
-                    _chain(joint[s], gaps.offsets[parent], n_above, gaps.conditional, own.start, own.stop)
+                    _chain(joint[s], offsets[parent], offsets[parent + 1], gaps.conditional, offsets[k], offsets[k + 1])
+                for t in range(offsets[k], offsets[k + 1]):
+                    joint[t, s] = joint[s, t]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _chain(joint: AnyArray, above: int, n_above: int, conditional: AnyArray, begin: int, end: int) -> None:
-    """Write a row of J[a, n] = J[a, p] C_n: from the states of p, which begin at `above`, to those of n."""
-    for s in range(begin, end):
-        joint[s] = 0.0
-    for state in range(n_above):
-        share, row = joint[above + state], conditional[state]
-        for s in range(begin, end):
-            joint[s] += share * row[s - begin]
+def _chain(joint: AnyArray, first: int, last: int, conditional: AnyArray, begin: int, end: int) -> None:
+    """Write a row of J[a, n] = J[a, p] C_n, from the states of p, first to last, to those of n, begin to end."""
+    for t in range(begin, end):
+        joint[t] = 0.0
+    for s in range(first, last):
+        for t in range(begin, end):
+            joint[t] += joint[s] * conditional[s - first, t - begin]
 
 
 @numba.njit(cache=True, nogil=True)
-def add_pairs(
-    rows: Rows, i: int, m: int, weight: float, gaps: Gaps, joint: AnyArray, asked: Pairs, counts: AnyArray,
+def _add_pairs(
+    rows: Rows, i: int, m: int, weight: float, gaps: _Gaps, joint: AnyArray, asked: Pairs, counts: AnyArray,
     nodes: AnyArray,
 ) -> None:  # fmt: skip
-    """Add a row's posterior to the pairs with missing cells and to their nodes, after `downward`."""
+    """Add a row's posterior to the pairs with missing cells and to their nodes, after `_downward`."""
     for k in range(m):
         n, beliefs = gaps.columns[k], gaps.beliefs[gaps.offsets[k] : gaps.offsets[k + 1]]
         S, start = rows.n_bins[n], asked.node_starts[n]
