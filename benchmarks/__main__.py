@@ -15,6 +15,7 @@ from benchmarks import (
     gaps,
     gpu,
     large,
+    oddities,
     paper,
     passes,
     recovery,
@@ -31,7 +32,7 @@ from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions, tables, rows,
+    blocks, large, sources, decisions, tables, rows, oddities,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
