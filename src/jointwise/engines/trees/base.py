@@ -295,6 +295,21 @@ def pair_starts(n_bins: Sequence[int], pairs: IntArray) -> IntArray:
     return bin_starts(bins[pairs].prod(axis=1).tolist())
 
 
+def pair_places(n_bins: Sequence[int], pairs: IntArray) -> IntArray:
+    """Return where each of the stacked counts of pairs is in the flat table of all states against all states.
+
+    >>> pair_places([1, 2, 2], np.array([[1, 2]]))
+    array([ 8,  9, 13, 14])
+    """
+    starts, bins = bin_starts(n_bins), np.array(n_bins)
+    of_pairs = pair_starts(n_bins, pairs)
+    pair = np.repeat(np.arange(len(pairs)), np.diff(of_pairs))
+    i, j = pairs[pair].T
+    row, column = np.divmod(np.arange(of_pairs[-1]) - of_pairs[pair], bins[j])
+    places: IntArray = (starts[i] + row) * starts[-1] + starts[j] + column
+    return places
+
+
 def check_pairs(pairs: IntArray, n_columns: int) -> IntArray:
     """Return pairs (P, 2) as integers of 64 bits; raise unless each is i < j of the columns."""
     found = np.asarray(pairs)

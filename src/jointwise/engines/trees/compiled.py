@@ -26,6 +26,7 @@ from jointwise.engines.trees.base import (
     TreeComponents,
     TreeEngine,
     check_pairs,
+    pair_places,
     pair_starts,
 )
 from jointwise.engines.trees.kernels import (
@@ -161,16 +162,18 @@ def _add_gaps(
     rows: Rows, trees: Trees, posteriors: FloatArray, where: IntArray, asked: Pairs, sums: PairSums, n_threads: int
 ) -> None:
     """Add posteriors (n, F) to the counts of missing cells of the rows at `where`; each task takes a component."""
-    n_states = missing_states(rows, where)
+    n_missing, n_states = missing_states(rows, where), len(sums.nodes)
+    places = pair_places(rows.n_bins.tolist(), asked.columns)
 
     def component(r: int) -> None:
-        counts, nodes = np.zeros(len(sums.pairs)), np.zeros(len(sums.nodes))
+        counts, nodes = np.zeros((n_states, n_states)), np.zeros(n_states)
         own = np.ascontiguousarray(posteriors[:, r])
-        count_gaps(rows, trees, r, own, where, n_states, asked, counts, nodes)
-        sums.pairs[:, r] += counts
+        count_gaps(rows, trees, r, own, where, n_missing, asked, counts, nodes)
+        counts += counts.T.copy()
+        sums.pairs[:, r] += counts.ravel()[places]
         sums.nodes[:, r] += nodes
 
-    n_bytes = 8 * (n_states**2 + len(sums.pairs))
+    n_bytes = 8 * (n_missing**2 + 2 * n_states**2 + len(places))
     in_threads(component, posteriors.shape[1], min(n_threads, PARTS_BYTES // n_bytes))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
 from jointwise.engines.base import bin_starts
 from jointwise.engines.cuda import TABLE_BYTES, Blocks, check_cuda, unpacked
-from jointwise.engines.trees.base import EdgeSums, PairSums, TreeComponents, TreeEngine, check_pairs
+from jointwise.engines.trees.base import EdgeSums, PairSums, TreeComponents, TreeEngine, check_pairs, pair_places
 
 # Bytes of all arrays of a batch of rows.
 BATCH_BYTES = 1 << 30
@@ -73,7 +73,7 @@ class CudaTreeEngine(TreeEngine):
         components.forest.check(self._n_bins)
         mixture, states = _Mixture(components, self._device), sum(self._n_bins)
         # of each asked count, its place in the table of all states against all states
-        asked = _tensor(_pair_places(self._n_bins, check_pairs(pairs, len(self._n_bins))), self._device)
+        asked = _tensor(pair_places(self._n_bins, check_pairs(pairs, len(self._n_bins))), self._device)
         counts = torch.zeros((len(asked), mixture.F), dtype=torch.float64, device=self._device)
         nodes = torch.zeros((states, mixture.F), dtype=torch.float64, device=self._device)
         sizes = 5 * len(self._n_bins) + 4 * (states + mixture.F), mixture.n_conditionals + 4 * states**2
@@ -256,20 +256,6 @@ class _Scattered:
     def sums(self) -> Any:
         """Return the sums at all places."""
         return self._tables.sum(dim=0)
-
-
-def _pair_places(n_bins: Sequence[int], pairs: IntArray) -> IntArray:
-    """Return the place of each asked count in the flat table of all states against all states.
-
-    >>> _pair_places([1, 2, 2], np.array([[1, 2]]))
-    array([ 8,  9, 13, 14])
-    """
-    starts = bin_starts(n_bins)
-    tables = [
-        (np.arange(starts[i], starts[i + 1])[:, None] * starts[-1] + np.arange(starts[j], starts[j + 1])).ravel()
-        for i, j in pairs
-    ]
-    return np.concatenate([*tables, np.empty(0, dtype=np.int64)])
 
 
 def _tensor(array: AnyArray, device: str) -> Any:

@@ -228,7 +228,10 @@ def count_gaps(
     rows: Rows, trees: Trees, r: int, posteriors: AnyArray, where: AnyArray, n_states: int, asked: Pairs,
     counts: AnyArray, nodes: AnyArray,
 ) -> None:  # fmt: skip
-    """Add the posteriors (n,) of one component to the pairs and nodes with missing cells of the rows at `where`."""
+    """Add the posteriors (n,) of one component to the pairs and nodes with missing cells of the rows at `where`.
+
+    Counts (states, states) are of all states of all columns; those of a pair are in one of two places, or in both.
+    """
     gaps, joint = _scratch(rows.n_bins), np.empty((n_states, n_states))
     for i in where:
         if posteriors[i] > 0.0:
@@ -398,17 +401,17 @@ def _believe(rows: Rows, trees: Trees, i: int, r: int, k: int, gaps: _Gaps) -> i
         row = gaps.conditional[state]
         if above[state] > LEAST_POSTERIOR:
             _normalise(trees.probabilities, trees.logs, start + state * stride, own, scaled, row)
-            _add_scaled(above[state], row, beliefs)
+            _add_at(above[state], row, 0, beliefs, 0, len(beliefs))
         else:
             row[: len(beliefs)] = 0.0
     return -1
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _add_scaled(factor: float, terms: AnyArray, sums: AnyArray) -> None:
-    """Add some terms times a factor."""
-    for s in range(len(sums)):
-        sums[s] += factor * terms[s]
+def _add_at(factor: float, terms: AnyArray, begin: int, sums: AnyArray, place: int, length: int) -> None:
+    """Add terms from `begin` on, times a factor, to the sums from `place` on; views of them would take longer."""
+    for s in range(length):
+        sums[np.uint64(place + s)] += factor * terms[np.uint64(begin + s)]
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -420,13 +423,13 @@ def _add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, 
         start = _believe(rows, trees, i, r, k, gaps)
         beliefs = gaps.beliefs[offsets[k] : offsets[k + 1]]
         if start >= 0:
-            _add_scaled(weight, beliefs, edges[start : start + S])
+            _add_at(weight, beliefs, 0, edges, start, S)
         else:
             parent = gaps.where[trees.parents[r, n]]
             above = gaps.beliefs[offsets[parent] : offsets[parent + 1]]
             for state in range(len(above)):
                 start = trees.starts[r, n] + state * (S + 1)
-                _add_scaled(weight * above[state], gaps.conditional[state], edges[start : start + S])
+                _add_at(weight * above[state], gaps.conditional[state], 0, edges, start, S)
         for place in range(trees.child_starts[r, n], trees.child_starts[r, n + 1]):
             child = trees.children[r, place]
             if gaps.where[child] < 0:
@@ -478,31 +481,27 @@ def _add_pairs(
     rows: Rows, i: int, m: int, weight: float, gaps: _Gaps, joint: AnyArray, asked: Pairs, counts: AnyArray,
     nodes: AnyArray,
 ) -> None:  # fmt: skip
-    """Add a row's posterior to the pairs with missing cells and to their nodes, after `_downward`."""
+    """Add a row's posterior to the pairs with missing cells and to their nodes, after `_downward`.
+
+    The states of a missing cell are columns of the counts, so that they are added side by side.
+    """
+    codes, starts, positions = rows.codes, asked.node_starts, asked.positions
+    where, offsets, clusters, beliefs = gaps.where, gaps.offsets, gaps.clusters, gaps.beliefs
+    flat, flat_joint, width = counts.reshape(-1), joint.reshape(-1), len(nodes)
     for k in range(m):
-        n, beliefs = gaps.columns[k], gaps.beliefs[gaps.offsets[k] : gaps.offsets[k + 1]]
-        S, start = rows.n_bins[n], asked.node_starts[n]
-        for s in range(S):
-            nodes[start + s] += weight * beliefs[s]
-        for other in range(rows.codes.shape[1]):
-            a, pair = gaps.where[other], asked.positions[n, other]
-            if pair < 0 or a >= k:  # pairs of two missing cells are added once
+        n, own, S = gaps.columns[k], offsets[k], offsets[k + 1] - offsets[k]
+        _add_at(weight, beliefs, own, nodes, starts[n], S)
+        for other in range(codes.shape[1]):
+            a = where[other]
+            if positions[n, other] < 0 or a >= k:  # two missing cells are added once
                 continue
-            T, start = rows.n_bins[other], asked.starts[pair]
-            # steps of the place from one state to the next, of this column and of the other
-            step, other_step = (1, S) if other < n else (T, 1)
+            place = starts[other] * width + starts[n]
             if a < 0:
-                start += other_step * np.int64(rows.codes[i, other])
-                for s in range(S):
-                    counts[start + step * s] += weight * beliefs[s]
+                _add_at(weight, beliefs, own, flat, place + width * np.int64(codes[i, other]), S)
                 continue
-            connected = gaps.clusters[a] == gaps.clusters[k]
-            for t in range(T):
-                place, below = start + other_step * t, gaps.offsets[a] + t
-                if connected:
-                    for s in range(S):
-                        counts[place + step * s] += weight * joint[below, gaps.offsets[k] + s]
+            for s in range(offsets[a], offsets[a + 1]):
+                if clusters[a] == clusters[k]:
+                    _add_at(weight, flat_joint, s * len(joint) + own, flat, place, S)
                 else:
-                    share = weight * gaps.beliefs[below]
-                    for s in range(S):
-                        counts[place + step * s] += share * beliefs[s]
+                    _add_at(weight * beliefs[s], beliefs, own, flat, place, S)
+                place += width
