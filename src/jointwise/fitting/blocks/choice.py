@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
+from jointwise._typing import IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
-from jointwise.fitting.blocks.start import settled_start
+from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
+from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -21,7 +23,7 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
-NUS = (0.5, 3.0, 20.0, 100.0)
+NUS = (0.02, 0.1, 0.5, 3.0, 20.0, 100.0)
 FIRST_NUMBER, FIRST_NU = 6, 20.0
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
@@ -38,6 +40,8 @@ SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
 
+# A rung of a ladder: a number of components, or a nu.
+Rung = TypeVar("Rung", int, float)
 # Held-out scores by number of components and nu.
 Scores = dict[tuple[int, float], float]
 
@@ -103,7 +107,7 @@ def choose_blocks(
         return BlockChoice(numbers[0], nus[-1], options.beta, n_models)
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, options.beta, seed, checkpoint or Checkpoint())
-    n_components, nu = search.best(numbers, nus) if len(rows) >= SMALL_TABLE else search.best_of_each(numbers, nus)
+    n_components, nu = search.best(numbers, nus)
     score = search.held_out(n_components, nu)
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
         n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
@@ -158,38 +162,21 @@ class _Search:
         ]
         self._seed = seed
         self._checkpoint = checkpoint
+        self._found_groups: dict[tuple[int, int], IntArray] = {}
         self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
 
     def best(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
-        """Return the number of components and nu of the highest score found."""
-        at, stage = _nearest(numbers, FIRST_NUMBER), _nearest(nus, FIRST_NU)
+        """Return the number of components and nu of the highest score found, uphill in one and the other in turn.
+
+        It begins with nu: few components are quickly compared, and one nu too strong would ask for many of them.
+        """
+        number, nu = _nearest(numbers, FIRST_NUMBER), _nearest(nus, FIRST_NU)
         while True:
-            at = self._climb(numbers, at, nus[stage])
-            near = [k for k in (stage - 1, stage + 1) if 0 <= k < len(nus)]
-            better = max(near, key=lambda k: self.held_out(numbers[at], nus[k]), default=stage)
-            if not self.held_out(numbers[at], nus[better]) > self.held_out(numbers[at], nus[stage]) + LEAST_GAIN:
-                return numbers[at], nus[stage]
-            stage = better
-
-    def best_of_each(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
-        """Return the best place uphill over all nu: few components want a weak prior, many a strong one."""
-        first = _nearest(numbers, FIRST_NUMBER)
-        places = [(numbers[self._climb(numbers, first, nu)], nu) for nu in nus]
-        return max(places, key=lambda place: self.held_out(*place))
-
-    def _climb(self, numbers: Sequence[int], at: int, nu: float) -> int:
-        """Return the position of the best number found uphill from one, upwards first."""
-        found = self._walk(numbers, at, 1, nu)
-        return self._walk(numbers, at, -1, nu) if found == at else found
-
-    def _walk(self, numbers: Sequence[int], at: int, way: int, nu: float) -> int:
-        """Return the position of the best number on the way, which ends where several gain nothing."""
-        best, here = at, at + way
-        while 0 <= here < len(numbers) and abs(here - best) <= PATIENCE:
-            if self.held_out(numbers[here], nu) > self.held_out(numbers[best], nu) + LEAST_GAIN:
-                best = here
-            here += way
-        return best
+            nu = _climb(partial(self.held_out, number), nus, nu, 1)
+            further = _climb(partial(self.held_out, nu=nu), numbers, number, PATIENCE)
+            if further == number:
+                return number, nu
+            number = further
 
     def held_out(self, n_components: int, nu: float) -> float:
         """Mean log-likelihood of held-out rows under the average of short runs on the others."""
@@ -203,18 +190,49 @@ class _Search:
     def _run(self, fold: int, n_components: int, nu: float) -> float:
         held, _, rest = self._folds[fold]
         problem = replace(held, rows=rest.block_engine(self._design.layout), nu=nu)
-        rng = np.random.default_rng([self._seed, fold])
-        return held.sums(short_run(self._design, problem, rest, n_components, rng)).log_likelihood
+        groups = self._groups(fold, n_components)
+        return held.sums(short_run(self._design, problem, rest, n_components, groups)).log_likelihood
+
+    def _groups(self, fold: int, n_components: int) -> IntArray:
+        """Groups of the rows of a fold, from which runs with any nu start."""
+        key = fold, n_components
+        if key not in self._found_groups:
+            rng = np.random.default_rng([self._seed, fold])
+            self._found_groups[key] = start_groups(self._design, self._folds[fold][2], n_components, rng)
+        return self._found_groups[key]
 
 
 def short_run(
-    design: Design, problem: BlocksProblem, rows: CodedRows, n_components: int, rng: np.random.Generator
+    design: Design, problem: BlocksProblem, rows: CodedRows, n_components: int, groups: IntArray
 ) -> BlockFactors:
-    """Return factors after a few steps: enough to compare choices by."""
-    problem, start = settled_start(design, problem, rows, n_components, rng)
+    """Return factors after a few steps from groups of rows: enough to compare choices by."""
+    problem, start = settled_start(design, problem, rows, n_components, groups)
     return solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
 
 
-def _nearest(ladder: Sequence[float], value: float) -> int:
-    """Position of the rung nearest to a value."""
-    return int(np.argmin([abs(rung - value) for rung in ladder]))
+def _nearest(ladder: Sequence[Rung], value: float) -> Rung:
+    """Return the rung nearest to a value."""
+    return min(ladder, key=lambda rung: abs(rung - value))
+
+
+def _climb(score: Callable[[Rung], float], ladder: Sequence[Rung], start: Rung, patience: int) -> Rung:
+    """Return the best rung uphill from one, upwards first; see `_walk`."""
+    at = ladder.index(start)
+    above = _walk(score, ladder[at:], patience)
+    return _walk(score, ladder[at::-1], patience) if above == start else above
+
+
+def _walk(score: Callable[[Rung], float], rungs: Sequence[Rung], patience: int) -> Rung:
+    """Return the best rung on a way, which ends after some that gain nothing.
+
+    >>> heights = {1: 0.0, 2: 2.0, 3: 1.0, 4: 3.0, 6: 0.0, 8: 0.0}
+    >>> [_walk(heights.__getitem__, list(heights), patience) for patience in (1, 2)]
+    [2, 4]
+    """
+    best = 0
+    for here in range(1, len(rungs)):
+        if here - best > patience:
+            break
+        if score(rungs[here]) > score(rungs[best]) + LEAST_GAIN:
+            best = here
+    return rungs[best]
