@@ -19,16 +19,18 @@ from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, averaged
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
-NUS = (0.02, 0.1, 0.5, 3.0, 20.0, 100.0)
-FIRST_NUMBER, FIRST_NU = 6, 20.0
+NUS = (100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
+# The search begins with each of these numbers.
+FIRST_NUMBERS, FIRST_NU = (3, 12), 20.0
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
-# Larger tables bear more components: their number grows with this power of the rows.
-GROWTH = 0.3
+# More rows bear more components: their number grows with this power of the rows from those that the search learned from
+# to those it saw, and with this power beyond.
+SEEN_GROWTH, GROWTH = 0.7, 0.3
 # Most rows x components x numbers of a row and component that one pass takes, about two seconds on two cores.
 MOST_WORK = 1e9
 # Smallest gain, in nats per row, that counts.
@@ -42,8 +44,8 @@ AVERAGED_ROWS, N_MODELS = 100_000, 3
 
 # A rung of a ladder: a number of components, or a nu.
 Rung = TypeVar("Rung", int, float)
-# Held-out scores by number of components and nu.
-Scores = dict[tuple[int, float], float]
+# Held-out scores by number of components, nu and number of models that are averaged.
+Scores = dict[tuple[int, float, int], float]
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,9 @@ def choose_blocks(
 ) -> BlockChoice:
     """Choose number of components and nu, uphill in the held-out likelihood of rows.
 
+    If several models are to be averaged, their average goes on from where one model is best: it bears more components
+    and a weaker prior, and intervals are then as narrow as they should be.
+
     Parameters
     ----------
     design : Design
@@ -104,14 +109,27 @@ def choose_blocks(
         return BlockChoice(numbers[0], nus[0], options.beta, n_models)
     folds = row_folds(rows, rng)
     if not folds:  # one row
-        return BlockChoice(numbers[0], nus[-1], options.beta, n_models)
+        return BlockChoice(numbers[0], nus[0], options.beta, n_models)
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, options.beta, seed, checkpoint or Checkpoint())
-    n_components, nu = search.best(numbers, nus)
-    score = search.held_out(n_components, nu)
-    if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
-        n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
+    starts = sorted({(_nearest(numbers, first), _nearest(nus, FIRST_NU)) for first in FIRST_NUMBERS})
+    n_components, nu = search.best(numbers, nus, starts)
+    if n_models > 1:
+        n_components, nu = search.best(numbers, nus, [(n_components, nu)], n_models)
+    score = search.held_out(n_components, nu, n_models)
+    if len(numbers) > 1:
+        learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
+        n_components = max(min(_grown(n_components, len(rows), learned_from), int(most)), 1)
     return BlockChoice(n_components, nu, options.beta, n_models, score)
+
+
+def _grown(n_components: int, n_rows: int, share: float) -> int:
+    """Return the number of components for all rows, where the search learned from a share of some of them.
+
+    >>> [_grown(number, 1000, 2 / 3) for number in (1, 3, 8, 64)], [_grown(12, n, 0.75) for n in (10**4, 10**6)]
+    ([1, 4, 11, 85], [15, 47])
+    """
+    return round(n_components * float(share**-SEEN_GROWTH * max(n_rows / SEARCH_ROWS, 1.0) ** GROWTH))
 
 
 def _affordable(n_rows: int, d: int) -> float:
@@ -132,16 +150,19 @@ def number_of_models(options: BlockOptions, n_rows: int) -> int:
 
 def scores_to_dict(scores: Scores) -> dict[str, Any]:
     """Return a plain form of scores."""
-    return {"scores": [[float(number), float(nu), float(score)] for (number, nu), score in scores.items()]}
+    return {"scores": [[*map(float, key), float(score)] for key, score in scores.items()]}
 
 
 def scores_from_dict(data: Mapping[str, Any]) -> Scores:
     """Read what `scores_to_dict` wrote.
 
-    >>> scores_from_dict(scores_to_dict({(8, 20.0): -1.5}))
-    {(8, 20.0): -1.5}
+    >>> scores_from_dict(scores_to_dict({(8, 20.0, 1): -1.5}))
+    {(8, 20.0, 1): -1.5}
     """
-    return {(int(float(number)), float(nu)): float(score) for number, nu, score in data["scores"]}
+    return {
+        (int(float(number)), float(nu), int(float(n_models))): float(score)
+        for number, nu, n_models, score in data["scores"]
+    }
 
 
 class _Search:
@@ -162,42 +183,56 @@ class _Search:
         ]
         self._seed = seed
         self._checkpoint = checkpoint
-        self._found_groups: dict[tuple[int, int], IntArray] = {}
+        self._found_groups: dict[tuple[int, int, int], IntArray] = {}
         self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
 
-    def best(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
-        """Return the number of components and nu of the highest score found, uphill in one and the other in turn.
+    def best(
+        self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[tuple[int, float]], n_models: int = 1
+    ) -> tuple[int, float]:
+        """Return the number of components and nu of the highest score found uphill from some."""
+        places = [self._climbed(numbers, nus, *start, n_models) for start in starts]
+        return max(places, key=lambda place: self.held_out(place[0], place[1], n_models))
+
+    def _climbed(
+        self, numbers: Sequence[int], nus: Sequence[float], number: int, nu: float, n_models: int
+    ) -> tuple[int, float]:
+        """Return where a climb ends that goes uphill in nu, then in the number, and so on in turn.
 
         It begins with nu: few components are quickly compared, and one nu too strong would ask for many of them.
         """
-        number, nu = _nearest(numbers, FIRST_NUMBER), _nearest(nus, FIRST_NU)
         while True:
-            nu = _climb(partial(self.held_out, number), nus, nu, 1)
-            further = _climb(partial(self.held_out, nu=nu), numbers, number, PATIENCE)
+            nu = _climb(partial(self.held_out, number, n_models=n_models), nus, nu, 1)
+            further = _climb(partial(self.held_out, nu=nu, n_models=n_models), numbers, number, PATIENCE)
             if further == number:
                 return number, nu
             number = further
 
-    def held_out(self, n_components: int, nu: float) -> float:
+    def held_out(self, n_components: int, nu: float, n_models: int = 1) -> float:
         """Mean log-likelihood of held-out rows under the average of short runs on the others."""
-        key = n_components, nu
+        key = n_components, nu, n_models
         if key not in self._scores:
-            runs = [self._run(fold, n_components, nu) for fold in range(len(self._folds))]
+            runs = [self._run(fold, *key) for fold in range(len(self._folds))]
             self._scores[key] = sum(runs) / sum(n_rows for _, n_rows, _ in self._folds)
             self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
         return self._scores[key]
 
-    def _run(self, fold: int, n_components: int, nu: float) -> float:
+    def _run(self, fold: int, n_components: int, nu: float, n_models: int) -> float:
+        """Log-likelihood of the held-out rows of a fold under the average of models of the others."""
+        held = self._folds[fold][0]
+        models = [self._model(fold, n_components, nu, model) for model in range(n_models)]
+        return held.sums(averaged(models)).log_likelihood
+
+    def _model(self, fold: int, n_components: int, nu: float, model: int) -> BlockFactors:
+        """Return a short run on the rows that a fold does not hold out."""
         held, _, rest = self._folds[fold]
         problem = replace(held, rows=rest.block_engine(self._design.layout), nu=nu)
-        groups = self._groups(fold, n_components)
-        return held.sums(short_run(self._design, problem, rest, n_components, groups)).log_likelihood
+        return short_run(self._design, problem, rest, n_components, self._groups(fold, n_components, model))
 
-    def _groups(self, fold: int, n_components: int) -> IntArray:
-        """Groups of the rows of a fold, from which runs with any nu start."""
-        key = fold, n_components
+    def _groups(self, fold: int, n_components: int, model: int) -> IntArray:
+        """Groups of the rows that a fold does not hold out, from which the runs of a model start, whatever nu is."""
+        key = fold, n_components, model
         if key not in self._found_groups:
-            rng = np.random.default_rng([self._seed, fold])
+            rng = np.random.default_rng([self._seed, fold, model])
             self._found_groups[key] = start_groups(self._design, self._folds[fold][2], n_components, rng)
         return self._found_groups[key]
 
