@@ -15,7 +15,7 @@ from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
+from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -24,7 +24,7 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, a
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 NUS = (100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
-# The search begins with each of these numbers.
+# The search begins with each of these numbers; that of a large table, whose runs differ less by chance, with the last.
 FIRST_NUMBERS, FIRST_NU = (3, 12), 20.0
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
@@ -112,7 +112,8 @@ def choose_blocks(
         return BlockChoice(numbers[0], nus[0], options.beta, n_models)
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, options.beta, seed, checkpoint or Checkpoint())
-    starts = sorted({(_nearest(numbers, first), _nearest(nus, FIRST_NU)) for first in FIRST_NUMBERS})
+    firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
+    starts = sorted({(_nearest(numbers, first), _nearest(nus, FIRST_NU)) for first in firsts})
     n_components, nu = search.best(numbers, nus, starts)
     if n_models > 1:
         n_components, nu = search.best(numbers, nus, [(n_components, nu)], n_models)
