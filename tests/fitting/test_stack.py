@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from jointwise.fitting.stack import PRIOR_ROWS, stacking_weights
+from jointwise.fitting.stack import FAR_BEHIND, PRIOR_ROWS, _looked, stacking_weights
 
 
 def objective(weights: np.ndarray, logs: np.ndarray, counts: np.ndarray) -> float:
@@ -36,3 +36,12 @@ def test_an_impossible_row_is_no_verdict_alone() -> None:
 def test_a_row_impossible_for_all_says_nothing() -> None:
     logs = np.array([[-1.0, -2.0], [-1.0, -2.0], [-np.inf, -np.inf]])
     assert np.isfinite(stacking_weights(logs, np.ones(3))).all()
+
+
+def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
+    good, far = np.full(100, -1.0), np.full(100, -1.0 - 3 * FAR_BEHIND)
+    odd = np.where(np.arange(100) < 2, -1.0, far)  # as good as the best on two rows
+    often = np.where(np.arange(100) < 50, 0.0, -9.0)
+    close = good - 0.5 * FAR_BEHIND
+    logs = {"good": np.where(np.arange(100) < 2, -9.0, good), "odd": odd, "often": often, "close": close}
+    assert _looked(logs, np.ones(100)).near == ["good", "often", "close"]

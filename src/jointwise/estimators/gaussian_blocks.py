@@ -14,8 +14,9 @@ from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import DensityEstimator
 from jointwise.estimators._tables import generator
 from jointwise.fitting.blocks import BlockChoice, BlockFit, BlockOptions, choose_blocks, fit_blocks
-from jointwise.fitting.blocks.choice import short_run
+from jointwise.fitting.blocks.choice import ROWS_PER_COMPONENT, short_run
 from jointwise.fitting.blocks.design import Design
+from jointwise.fitting.blocks.start import start_groups
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.order import in_order
 from jointwise.fitting.stack import Known, Learner
@@ -181,7 +182,8 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
             some = in_order(rows.regrouped(design.axes))
             assert isinstance(some, CodedRows)  # held in memory, as folds are
             problem = design.problem(some, LOOK_NU, options.beta)
-            factors = short_run(design, problem, some, min(LOOK_COMPONENTS, max(len(some) // 8, 1)), rng)
+            n_components = min(LOOK_COMPONENTS, max(len(some) // ROWS_PER_COMPONENT, 1))
+            factors = short_run(design, problem, some, n_components, start_groups(design, some, n_components, rng))
             return JointDensity(some.schema, design.expert(factors, some))
 
         def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known) -> BlockChoice:

@@ -43,8 +43,9 @@ from jointwise.solvers import Solution, simplex_weights
 PRIOR_ROWS = 0.5
 # An expert with less weight than this is dropped.
 LEAST_WEIGHT = 0.01
-# An expert that has no weight after a short look, and is this far behind the best in nats of a held-out row, is left.
-FAR_BEHIND = 1.0
+# An expert that has less weight than this after a short look, and is this far behind the best in nats of a held-out
+# row, is left: a few odd rows are all it could serve.
+LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
 # How far below the best expert a log-density can count, so that no single row decides.
 LOWEST = -700.0
 # Options that identify a fit: its result depends on them.
@@ -362,7 +363,8 @@ def _looked(logs: Mapping[str, FloatArray], counts: FloatArray) -> _Asked:
     """Return what a short look says: the experts' mean log-densities, and those that are not far behind."""
     first = _Asked(logs, counts, {}, [])
     scores = {name: first.mean(name) or 0.0 for name in logs}
-    near = [name for name in logs if name in first.weights or scores[name] > max(scores.values()) - FAR_BEHIND]
+    least = max(scores.values()) - FAR_BEHIND
+    near = [name for name in logs if first.weights.get(name, 0.0) >= LOOK_WEIGHT or scores[name] > least]
     return _Asked({name: np.empty(0) for name in logs}, np.empty(0), scores, near)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from jointwise import JUPAD, GaussianBlocks
@@ -124,13 +125,26 @@ def test_many_components_are_wanted_where_rows_allow():
     assert model.nu_ in NUS
 
 
+def test_groups_far_apart_need_few_components_and_a_weak_prior():
+    rng = np.random.default_rng(1)
+    centres, maps = 3 * rng.normal(size=(4, 5)), rng.normal(size=(4, 5, 5)) / np.sqrt(5)
+    group = rng.integers(4, size=8000)
+    rows = centres[group] + np.einsum("nij,nj->ni", maps[group], rng.normal(size=(8000, 5)))
+    laws = [multivariate_normal(c, m @ m.T) for c, m in zip(centres, maps, strict=True)]
+    truth = logsumexp([law.logpdf(rows[4000:]) for law in laws], axis=0).mean() - np.log(4)
+    model = GaussianBlocks("none", random_state=0).fit(rows[:4000])
+    assert model.fit_.choice.n_components <= 12
+    assert model.nu_ <= 0.5
+    assert model.score(rows[4000:]) > truth - 0.05
+
+
 def test_no_score_is_computed_twice(monkeypatch):
     runs = []
     run = choosing._Search._run
 
-    def counted(self, fold, n_components, nu):
-        runs.append((fold, n_components, nu))
-        return run(self, fold, n_components, nu)
+    def counted(self, *asked):
+        runs.append(asked)
+        return run(self, *asked)
 
     monkeypatch.setattr(choosing._Search, "_run", counted)
     GaussianBlocks("none", random_state=0).fit(two_groups())

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
+from jointwise._typing import IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
-from jointwise.fitting.blocks.start import settled_start
+from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, averaged
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
-NUS = (0.5, 3.0, 20.0, 100.0)
-FIRST_NUMBER, FIRST_NU = 6, 20.0
+NUS = (100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
+# The search begins with each of these numbers; that of a large table, whose runs differ less by chance, with the last.
+FIRST_NUMBERS, FIRST_NU = (3, 12), 20.0
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
-# Larger tables bear more components: their number grows with this power of the rows.
-GROWTH = 0.3
+# More rows bear more components: their number grows with this power of the rows from those that the search learned from
+# to those it saw, and with this power beyond.
+SEEN_GROWTH, GROWTH = 0.7, 0.3
 # Most rows x components x numbers of a row and component that one pass takes, about two seconds on two cores.
 MOST_WORK = 1e9
 # Smallest gain, in nats per row, that counts.
@@ -38,8 +42,10 @@ SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
 
-# Held-out scores by number of components and nu.
-Scores = dict[tuple[int, float], float]
+# A rung of a ladder: a number of components, or a nu.
+Rung = TypeVar("Rung", int, float)
+# Held-out scores by number of components, nu and number of models that are averaged.
+Scores = dict[tuple[int, float, int], float]
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,9 @@ def choose_blocks(
 ) -> BlockChoice:
     """Choose number of components and nu, uphill in the held-out likelihood of rows.
 
+    If several models are to be averaged, their average goes on from where one model is best: it bears more components
+    and a weaker prior, and intervals are then as narrow as they should be.
+
     Parameters
     ----------
     design : Design
@@ -100,14 +109,28 @@ def choose_blocks(
         return BlockChoice(numbers[0], nus[0], options.beta, n_models)
     folds = row_folds(rows, rng)
     if not folds:  # one row
-        return BlockChoice(numbers[0], nus[-1], options.beta, n_models)
+        return BlockChoice(numbers[0], nus[0], options.beta, n_models)
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, options.beta, seed, checkpoint or Checkpoint())
-    n_components, nu = search.best(numbers, nus) if len(rows) >= SMALL_TABLE else search.best_of_each(numbers, nus)
-    score = search.held_out(n_components, nu)
-    if len(numbers) > 1 and len(rows) > SEARCH_ROWS:
-        n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
+    firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
+    starts = sorted({(_nearest(numbers, first), _nearest(nus, FIRST_NU)) for first in firsts})
+    n_components, nu = search.best(numbers, nus, starts)
+    if n_models > 1:
+        n_components, nu = search.best(numbers, nus, [(n_components, nu)], n_models)
+    score = search.held_out(n_components, nu, n_models)
+    if len(numbers) > 1:
+        learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
+        n_components = max(min(_grown(n_components, len(rows), learned_from), int(most)), 1)
     return BlockChoice(n_components, nu, options.beta, n_models, score)
+
+
+def _grown(n_components: int, n_rows: int, share: float) -> int:
+    """Return the number of components for all rows, where the search learned from a share of some of them.
+
+    >>> [_grown(number, 1000, 2 / 3) for number in (1, 3, 8, 64)], [_grown(12, n, 0.75) for n in (10**4, 10**6)]
+    ([1, 4, 11, 85], [15, 47])
+    """
+    return round(n_components * float(share**-SEEN_GROWTH * max(n_rows / SEARCH_ROWS, 1.0) ** GROWTH))
 
 
 def _affordable(n_rows: int, d: int) -> float:
@@ -128,16 +151,19 @@ def number_of_models(options: BlockOptions, n_rows: int) -> int:
 
 def scores_to_dict(scores: Scores) -> dict[str, Any]:
     """Return a plain form of scores."""
-    return {"scores": [[float(number), float(nu), float(score)] for (number, nu), score in scores.items()]}
+    return {"scores": [[*map(float, key), float(score)] for key, score in scores.items()]}
 
 
 def scores_from_dict(data: Mapping[str, Any]) -> Scores:
     """Read what `scores_to_dict` wrote.
 
-    >>> scores_from_dict(scores_to_dict({(8, 20.0): -1.5}))
-    {(8, 20.0): -1.5}
+    >>> scores_from_dict(scores_to_dict({(8, 20.0, 1): -1.5}))
+    {(8, 20.0, 1): -1.5}
     """
-    return {(int(float(number)), float(nu)): float(score) for number, nu, score in data["scores"]}
+    return {
+        (int(float(number)), float(nu), int(float(n_models))): float(score)
+        for number, nu, n_models, score in data["scores"]
+    }
 
 
 class _Search:
@@ -158,63 +184,91 @@ class _Search:
         ]
         self._seed = seed
         self._checkpoint = checkpoint
+        self._found_groups: dict[tuple[int, int, int], IntArray] = {}
         self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
 
-    def best(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
-        """Return the number of components and nu of the highest score found."""
-        at, stage = _nearest(numbers, FIRST_NUMBER), _nearest(nus, FIRST_NU)
+    def best(
+        self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[tuple[int, float]], n_models: int = 1
+    ) -> tuple[int, float]:
+        """Return the number of components and nu of the highest score found uphill from some."""
+        places = [self._climbed(numbers, nus, *start, n_models) for start in starts]
+        return max(places, key=lambda place: self.held_out(place[0], place[1], n_models))
+
+    def _climbed(
+        self, numbers: Sequence[int], nus: Sequence[float], number: int, nu: float, n_models: int
+    ) -> tuple[int, float]:
+        """Return where a climb ends that goes uphill in nu, then in the number, and so on in turn.
+
+        It begins with nu: few components are quickly compared, and one nu too strong would ask for many of them.
+        """
         while True:
-            at = self._climb(numbers, at, nus[stage])
-            near = [k for k in (stage - 1, stage + 1) if 0 <= k < len(nus)]
-            better = max(near, key=lambda k: self.held_out(numbers[at], nus[k]), default=stage)
-            if not self.held_out(numbers[at], nus[better]) > self.held_out(numbers[at], nus[stage]) + LEAST_GAIN:
-                return numbers[at], nus[stage]
-            stage = better
+            nu = _climb(partial(self.held_out, number, n_models=n_models), nus, nu, 1)
+            further = _climb(partial(self.held_out, nu=nu, n_models=n_models), numbers, number, PATIENCE)
+            if further == number:
+                return number, nu
+            number = further
 
-    def best_of_each(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
-        """Return the best place uphill over all nu: few components want a weak prior, many a strong one."""
-        first = _nearest(numbers, FIRST_NUMBER)
-        places = [(numbers[self._climb(numbers, first, nu)], nu) for nu in nus]
-        return max(places, key=lambda place: self.held_out(*place))
-
-    def _climb(self, numbers: Sequence[int], at: int, nu: float) -> int:
-        """Return the position of the best number found uphill from one, upwards first."""
-        found = self._walk(numbers, at, 1, nu)
-        return self._walk(numbers, at, -1, nu) if found == at else found
-
-    def _walk(self, numbers: Sequence[int], at: int, way: int, nu: float) -> int:
-        """Return the position of the best number on the way, which ends where several gain nothing."""
-        best, here = at, at + way
-        while 0 <= here < len(numbers) and abs(here - best) <= PATIENCE:
-            if self.held_out(numbers[here], nu) > self.held_out(numbers[best], nu) + LEAST_GAIN:
-                best = here
-            here += way
-        return best
-
-    def held_out(self, n_components: int, nu: float) -> float:
+    def held_out(self, n_components: int, nu: float, n_models: int = 1) -> float:
         """Mean log-likelihood of held-out rows under the average of short runs on the others."""
-        key = n_components, nu
+        key = n_components, nu, n_models
         if key not in self._scores:
-            runs = [self._run(fold, n_components, nu) for fold in range(len(self._folds))]
+            runs = [self._run(fold, *key) for fold in range(len(self._folds))]
             self._scores[key] = sum(runs) / sum(n_rows for _, n_rows, _ in self._folds)
             self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
         return self._scores[key]
 
-    def _run(self, fold: int, n_components: int, nu: float) -> float:
+    def _run(self, fold: int, n_components: int, nu: float, n_models: int) -> float:
+        """Log-likelihood of the held-out rows of a fold under the average of models of the others."""
+        held = self._folds[fold][0]
+        models = [self._model(fold, n_components, nu, model) for model in range(n_models)]
+        return held.sums(averaged(models)).log_likelihood
+
+    def _model(self, fold: int, n_components: int, nu: float, model: int) -> BlockFactors:
+        """Return a short run on the rows that a fold does not hold out."""
         held, _, rest = self._folds[fold]
         problem = replace(held, rows=rest.block_engine(self._design.layout), nu=nu)
-        rng = np.random.default_rng([self._seed, fold])
-        return held.sums(short_run(self._design, problem, rest, n_components, rng)).log_likelihood
+        return short_run(self._design, problem, rest, n_components, self._groups(fold, n_components, model))
+
+    def _groups(self, fold: int, n_components: int, model: int) -> IntArray:
+        """Groups of the rows that a fold does not hold out, from which the runs of a model start, whatever nu is."""
+        key = fold, n_components, model
+        if key not in self._found_groups:
+            rng = np.random.default_rng([self._seed, fold, model])
+            self._found_groups[key] = start_groups(self._design, self._folds[fold][2], n_components, rng)
+        return self._found_groups[key]
 
 
 def short_run(
-    design: Design, problem: BlocksProblem, rows: CodedRows, n_components: int, rng: np.random.Generator
+    design: Design, problem: BlocksProblem, rows: CodedRows, n_components: int, groups: IntArray
 ) -> BlockFactors:
-    """Return factors after a few steps: enough to compare choices by."""
-    problem, start = settled_start(design, problem, rows, n_components, rng)
+    """Return factors after a few steps from groups of rows: enough to compare choices by."""
+    problem, start = settled_start(design, problem, rows, n_components, groups)
     return solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
 
 
-def _nearest(ladder: Sequence[float], value: float) -> int:
-    """Position of the rung nearest to a value."""
-    return int(np.argmin([abs(rung - value) for rung in ladder]))
+def _nearest(ladder: Sequence[Rung], value: float) -> Rung:
+    """Return the rung nearest to a value."""
+    return min(ladder, key=lambda rung: abs(rung - value))
+
+
+def _climb(score: Callable[[Rung], float], ladder: Sequence[Rung], start: Rung, patience: int) -> Rung:
+    """Return the best rung uphill from one, upwards first; see `_walk`."""
+    at = ladder.index(start)
+    above = _walk(score, ladder[at:], patience)
+    return _walk(score, ladder[at::-1], patience) if above == start else above
+
+
+def _walk(score: Callable[[Rung], float], rungs: Sequence[Rung], patience: int) -> Rung:
+    """Return the best rung on a way, which ends after some that gain nothing.
+
+    >>> heights = {1: 0.0, 2: 2.0, 3: 1.0, 4: 3.0, 6: 0.0, 8: 0.0}
+    >>> [_walk(heights.__getitem__, list(heights), patience) for patience in (1, 2)]
+    [2, 4]
+    """
+    best = 0
+    for here in range(1, len(rungs)):
+        if here - best > patience:
+            break
+        if score(rungs[here]) > score(rungs[best]) + LEAST_GAIN:
+            best = here
+    return rungs[best]

@@ -14,7 +14,7 @@ from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import IDENTIFYING, BlockOptions
 from jointwise.fitting.blocks.record import BlockRecord
 from jointwise.fitting.blocks.result import BlockFit
-from jointwise.fitting.blocks.start import START_ROWS, settled_start
+from jointwise.fitting.blocks.start import START_ROWS, settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
@@ -139,7 +139,9 @@ def _fit_model(
     begun = record.begun(problem, choice.n_components)
     if begun is None:
         sample = parts[0] if parts else _in_memory(rows)
-        begun = settled_start(design, design.problem(sample, choice.nu, choice.beta), sample, choice.n_components, rng)
+        groups = start_groups(design, sample, choice.n_components, rng)
+        some = design.problem(sample, choice.nu, choice.beta)
+        begun = settled_start(design, some, sample, choice.n_components, groups)
         begun = replace(problem, scale=begun[0].scale), begun[1]
         record.begin(begun[0].scale, begun[1])
     problem, start = begun

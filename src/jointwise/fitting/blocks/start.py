@@ -22,7 +22,7 @@ SETTLING_STEPS = 10
 
 
 def settled_start(
-    design: Design, problem: BlocksProblem, sample: CodedRows, n_components: int, rng: np.random.Generator
+    design: Design, problem: BlocksProblem, sample: CodedRows, n_components: int, groups: IntArray
 ) -> tuple[BlocksProblem, BlockFactors]:
     """Return factors to start from, and the problem with its scale settled.
 
@@ -34,10 +34,9 @@ def settled_start(
     sample : CodedRows
         At most some ten thousand rows.
     n_components : int
-    rng : numpy.random.Generator
-        Draws the first centres of groups.
+    groups : array of shape (n,)
+        The group of each row, of at most `n_components`; see `start_groups`.
     """
-    groups = start_groups(design, sample, n_components, rng)
     nothing = _nothing(problem, n_components)
     sums = _sums_of_groups(design, sample, groups, n_components)
     problem = problem.pooled(nothing, sums)
