@@ -57,12 +57,11 @@ from jointwise.joint.product import (
     MOST_MERGED,
     ProductConditionals,
     ProductMixture,
-    _log,
-    _simplex,
     draw_atoms,
     draw_positions,
     stacked,
 )
+from jointwise.joint.simplex import log, simplex
 
 # A component is dropped if its log-weight is this much below the largest: a share of 1e-16.
 LEAST_LOG_WEIGHT = -37.0
@@ -106,8 +105,8 @@ class BlockMixture(Expert):
     dictionaries: tuple[Dictionary, ...]
 
     def __post_init__(self) -> None:
-        weights = _simplex(self.weights, "weights", 1)
-        coefficients = tuple(_simplex(b, f"coefficients[{n}]", 2) for n, b in enumerate(self.coefficients))
+        weights = simplex(self.weights, "weights", 1)
+        coefficients = tuple(simplex(b, f"coefficients[{n}]", 2) for n, b in enumerate(self.coefficients))
         dictionaries, columns = tuple(self.dictionaries), tuple(self.columns)
         if not isinstance(self.block, GaussianBlock) or self.block.n_components != len(weights):
             raise InputError(f"block must be a GaussianBlock with {len(weights)} components, one for each weight.")
@@ -166,7 +165,7 @@ class BlockMixture(Expert):
     def _log_rest(self, X: FloatArray) -> FloatArray:
         """Log-weight of each component, with the likelihood of the cells outside the block; shape (n, F)."""
         if self.rest is None:
-            return np.tile(_log(self.weights), (len(X), 1))
+            return np.tile(log(self.weights), (len(X), 1))
         return self.rest.component_logpdf(X[:, self.others])
 
     def cdf(self, X: FloatArray) -> FloatArray:
@@ -177,12 +176,12 @@ class BlockMixture(Expert):
         return in_blocks(self._cdf, X)
 
     def _cdf(self, X: FloatArray) -> FloatArray:
-        total = np.tile(_log(self.weights), (len(X), 1))
+        total = np.tile(log(self.weights), (len(X), 1))
         for n, b, d in zip(self.others, self.coefficients, self.dictionaries, strict=True):
             values, where = np.unique(X[:, n], return_inverse=True)
             below = d.cdf(values) @ b
             below[np.isnan(values)] = 1.0
-            total += _log(below)[where]
+            total += log(below)[where]
         total += log_cdf(self.block, X[:, self.columns], total)
         return np.asarray(np.minimum(np.exp(logsumexp(total, axis=1)), 1.0))
 
@@ -244,7 +243,7 @@ class BlockMixture(Expert):
         logs = in_blocks(self.component_logpdf, X)
         impossible = np.isneginf(logs.max(axis=1))
         log_evidence = np.asarray(logsumexp(logs, axis=1))
-        logs[impossible] = _log(self.weights)
+        logs[impossible] = log(self.weights)
         return ProductConditionals(self.rest, self.others.index(n), np.asarray(softmax(logs, axis=1)), log_evidence)
 
     # ---- events ------------------------------------------------------------------------------------------
@@ -265,10 +264,10 @@ class BlockMixture(Expert):
         branches = Branches.of(self.block, self._own(event), values=False)
         if not len(branches.parent):
             return -np.inf, 0.0
-        log_rest = _log(self.weights)
+        log_rest = log(self.weights)
         for n, region in event.items():
             if n not in self.columns:
-                log_rest = log_rest + _log(region_masses(*self.factor(n), region))
+                log_rest = log_rest + log(region_masses(*self.factor(n), region))
         logs = branches.log_likelihood(log_rest, NO_SAY, each=False)
         total = float(logsumexp(logs))
         errors = branches.block.log_inside[1] + self.block.log_inside[1][branches.parent]
@@ -335,7 +334,7 @@ class BlockMixture(Expert):
 
     def _given_rest(self, event: Mapping[int, Region]) -> tuple[FloatArray, list[FloatArray], list[Dictionary]]:
         """Return log-weights with the likelihood of what is given outside the block, and what is left of it."""
-        log_weights = _log(self.weights)
+        log_weights = log(self.weights)
         coefficients, dictionaries = list(self.coefficients), list(self.dictionaries)
         for k, n in enumerate(self.others):
             region = event.get(n)

@@ -26,12 +26,10 @@ from jointwise.joint.conditionals import Conditionals
 from jointwise.joint.crosstab import crosstab, partition_masses, region_masses, value_masses
 from jointwise.joint.events import Interval, Point, Region, Values
 from jointwise.joint.expert import BLOCK, Expert, in_blocks
+from jointwise.joint.simplex import log, simplex
 
 # Most numbers in the coefficients of a merged mixture (128 MB); larger sums stay apart.
 MOST_MERGED = 1 << 24
-# How far a column of coefficients may be from sum one before it is refused rather than rescaled.
-SIMPLEX_TOLERANCE = 1e-6
-ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +53,8 @@ class ProductMixture(Expert):
     dictionaries: tuple[Dictionary, ...]
 
     def __post_init__(self) -> None:
-        weights = _simplex(self.weights, "weights", 1)
-        coefficients = tuple(_simplex(b, f"coefficients[{n}]", 2) for n, b in enumerate(self.coefficients))
+        weights = simplex(self.weights, "weights", 1)
+        coefficients = tuple(simplex(b, f"coefficients[{n}]", 2) for n, b in enumerate(self.coefficients))
         dictionaries = tuple(self.dictionaries)
         if not dictionaries or len(coefficients) != len(dictionaries):
             raise InputError(
@@ -94,7 +92,7 @@ class ProductMixture(Expert):
 
     def component_logpdf(self, X: FloatArray) -> FloatArray:
         """Return log lam[r] + log f(x | r) for encoded rows ``X`` of shape (n, N); shape (n, F)."""
-        out = np.tile(_log(self.weights), (len(X), 1))
+        out = np.tile(log(self.weights), (len(X), 1))
         for n in range(self.n_variables):
             out += self.log_conditionals(n, X[:, n])
         return out
@@ -116,7 +114,7 @@ class ProductMixture(Expert):
     def without_impossible_cells(self, X: FloatArray) -> FloatArray:
         """Empty, from left to right, each cell that would make the density of its row zero; shape (n, N)."""
         X = X.copy()
-        total = np.tile(_log(self.weights), (len(X), 1))
+        total = np.tile(log(self.weights), (len(X), 1))
         for n in range(self.n_variables):
             here = self.log_conditionals(n, X[:, n])
             dead = np.isneginf((total + here).max(axis=1))
@@ -129,12 +127,12 @@ class ProductMixture(Expert):
         return in_blocks(self._cdf, X)
 
     def _cdf(self, X: FloatArray) -> FloatArray:
-        total = np.tile(_log(self.weights), (len(X), 1))
+        total = np.tile(log(self.weights), (len(X), 1))
         for n in range(self.n_variables):
             values, where = np.unique(X[:, n], return_inverse=True)
             below = self.dictionaries[n].cdf(values) @ self.coefficients[n]
             below[np.isnan(values)] = 1.0
-            total += _log(below)[where]
+            total += log(below)[where]
         return np.minimum(np.exp(_log_sum_exp(total)), 1.0)
 
     def pdf_table(self, points: Sequence[FloatArray]) -> FloatArray:
@@ -171,7 +169,7 @@ class ProductMixture(Expert):
         rows, best = np.arange(len(X)), log_joint.argmax(axis=1)
         top = log_joint[rows, best]
         impossible = np.isneginf(top)
-        log_joint[impossible] = _log(self.weights)
+        log_joint[impossible] = log(self.weights)
         posterior = np.asarray(softmax(log_joint, axis=1))
         # log f(x) = log f(x, r) - log P(r | x) for any r; the most probable one loses no digits
         return posterior, top - np.log(np.where(impossible, 1.0, posterior[rows, best]))
@@ -186,8 +184,8 @@ class ProductMixture(Expert):
 
     def log_probability(self, event: Mapping[int, Region]) -> float:
         """Log-probability of a box, given as a region for some of the variables."""
-        log_masses = [_log(region_masses(*self.factor(n), region)) for n, region in event.items()]
-        total = float(_log_sum_exp(np.sum([_log(self.weights), *log_masses], axis=0)[None])[0])
+        log_masses = [log(region_masses(*self.factor(n), region)) for n, region in event.items()]
+        total = float(_log_sum_exp(np.sum([log(self.weights), *log_masses], axis=0)[None])[0])
         return min(total, 0.0)
 
     def condition(self, event: Mapping[int, Region]) -> ProductMixture:
@@ -196,7 +194,7 @@ class ProductMixture(Expert):
         A point leaves its variable out, P(x_rest | x_n = v); an interval or a set of values keeps the variable,
         truncated. Components reweigh by the likelihood of the event: lam'[r] ~ lam[r] P(event | r).
         """
-        log_weights = _log(self.weights)
+        log_weights = log(self.weights)
         coefficients, dictionaries = list(self.coefficients), list(self.dictionaries)
         for n, region in event.items():
             if isinstance(region, Point):
@@ -240,7 +238,7 @@ class ProductMixture(Expert):
             restricted = Dictionary((family(values[keep]),))
         total = joint.sum(axis=0)
         with np.errstate(invalid="ignore"):  # 0 / 0 in components that the region rules out, dropped by the caller
-            return _log(total), joint[keep] / total, restricted
+            return log(total), joint[keep] / total, restricted
 
     # ---- moments -----------------------------------------------------------------------------------------
 
@@ -434,29 +432,5 @@ def draw_atoms(coefficients: FloatArray, component: IntArray, rng: np.random.Gen
     return atoms
 
 
-def _log(values: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):  # log 0 = -inf is meant: an impossible component
-        return np.asarray(np.log(values))
-
-
 def _log_sum_exp(values: FloatArray) -> FloatArray:
     return np.asarray(logsumexp(values, axis=1))
-
-
-def _simplex(values: FloatArray, name: str, ndim: int) -> FloatArray:
-    """Read-only copy with columns that sum to one, or a sentence that says what is wrong."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be an array of numbers: {error}.") from error
-    if array.ndim != ndim or array.size == 0:
-        raise InputError(f"{name} must be a non-empty array of {ndim} dimension(s), got shape {array.shape}.")
-    if not ((array >= 0) & (array <= 1 + SIMPLEX_TOLERANCE)).all():
-        raise InputError(f"{name} must hold numbers from 0 to 1, got {array.min()} to {array.max()}.")
-    total = array.sum(axis=0)
-    if (np.abs(total - 1) > SIMPLEX_TOLERANCE).any():
-        raise InputError(f"{name} must sum to one in each column, got sums from {total.min()} to {total.max()}.")
-    # a sum that is one but for rounding is left alone, so that a file read back gives the same bits
-    array /= np.where(np.abs(total - 1) < ROUNDING, 1.0, total)
-    array.flags.writeable = False
-    return array

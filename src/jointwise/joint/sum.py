@@ -19,7 +19,8 @@ from jointwise.joint.conditionals import Conditionals
 from jointwise.joint.events import Point, Region
 from jointwise.joint.expert import Expert
 from jointwise.joint.margin import Margin
-from jointwise.joint.product import ROUNDING, draw_positions, stacked
+from jointwise.joint.product import draw_positions, stacked
+from jointwise.joint.simplex import ROUNDING
 
 
 def mixed(experts: Sequence[Expert], weights: ArrayLike) -> Expert:
