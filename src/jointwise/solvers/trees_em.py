@@ -115,9 +115,17 @@ class PairPrior:
         return pair_starts(self.n_bins, self.pairs)
 
     @cached_property
-    def numbers(self) -> dict[tuple[int, int], int]:
-        """Position of each pair."""
-        return {(int(i), int(j)): k for k, (i, j) in enumerate(self.pairs)}
+    def numbers(self) -> IntArray:
+        """Position of the pair of any two columns, -1 where it is not among them; shape (N, N)."""
+        found = np.full((len(self.n_bins), len(self.n_bins)), -1, dtype=np.int32)
+        found[self.pairs[:, 0], self.pairs[:, 1]] = found[self.pairs[:, 1], self.pairs[:, 0]] = np.arange(len(self.pairs))
+        return found
+
+    @cached_property
+    def independent(self) -> FloatArray:
+        """q_i q_j of each pair, laid out as `tables`."""
+        tables = [np.outer(self.margins[i], self.margins[j]).ravel() for i, j in self.pairs.tolist()]
+        return np.concatenate([np.empty(0), *tables])
 
     def chunks(self, chosen: IntArray, most: int) -> Iterator[IntArray]:
         """Yield the numbers of chosen pairs in groups whose tables have at most ``most`` entries."""
@@ -202,7 +210,7 @@ class TreesProblem:
     def prior_counts(self, forest: Forest) -> FloatArray:
         """Return the rows of the prior at every entry of the tables of all trees; shape (entries,)."""
         N = len(forest.n_bins)
-        return np.concatenate([self._prior_of(int(m), n) for tree in forest.parents for n, m in zip(range(N), tree, strict=True)])
+        return np.concatenate([self._prior_of(tree[n], n) for tree in forest.parents.tolist() for n in range(N)])
 
     @cached_property
     def _priors(self) -> dict[tuple[int, int], FloatArray]:
@@ -215,7 +223,7 @@ class TreesProblem:
             if parent < 0:
                 found = self.gamma * known.means[n] + self.alpha * known.margins[n]
             else:
-                k = known.numbers[min(parent, n), max(parent, n)]
+                k = known.numbers[parent, n]
                 table = known.tables[known.starts[k] : known.starts[k + 1]].reshape(known.n_bins[min(parent, n)], -1)
                 table = table if parent < n else table.T
                 found = self.gamma * table + self.alpha * np.outer(known.margins[parent], known.margins[n])
@@ -230,7 +238,8 @@ class TreesProblem:
         known = self.known
         asked = known.pairs[chunk]
         starts = pair_starts(known.n_bins, asked)
-        prior = np.concatenate([self._prior_of(int(i), int(j)) for i, j in asked])
+        where = slice(known.starts[chunk[0]], known.starts[chunk[-1] + 1])  # chunks of all pairs are without gaps
+        prior = self.gamma * known.tables[where] + self.alpha * known.independent[where]
         joint = np.add.reduceat(_x_log_x(pairs + prior[:, None]), starts[:-1], axis=0)
         own = np.concatenate([self._prior_of(-1, n) for n in range(len(known.n_bins))])
         counts = nodes + own[:, None]
@@ -250,9 +259,7 @@ class TreesProblem:
     def _used(self, forest: Forest) -> IntArray:
         """Return the numbers of the pairs that some tree joins."""
         r, n = np.nonzero(forest.parents >= 0)
-        m = forest.parents[r, n]
-        used = {self.known.numbers[min(a, b), max(a, b)] for a, b in zip(m.tolist(), n.tolist(), strict=True)}
-        return np.array(sorted(used), dtype=np.int64)
+        return np.unique(self.known.numbers[forest.parents[r, n], n]).astype(np.int64)
 
     def _fill(self, forest: Forest, edges: FloatArray, chunk: IntArray, pairs: FloatArray) -> None:
         """Write the expected counts of those edges whose pairs are in a chunk."""
@@ -260,7 +267,7 @@ class TreesProblem:
         place = {int(k): position for position, k in enumerate(chunk)}
         for r, n in np.argwhere(forest.parents >= 0).tolist():
             m = int(forest.parents[r, n])
-            at = place.get(self.known.numbers[min(m, n), max(m, n)])
+            at = place.get(int(self.known.numbers[m, n]))
             if at is not None:
                 table = pairs[starts[at] : starts[at + 1], r].reshape(forest.n_bins[min(m, n)], -1)
                 forest.table(edges, r, n)[:] = table if m < n else table.T
