@@ -13,6 +13,7 @@ from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis, code_dtype, regrouping
 from jointwise.engines import PosteriorEngine
 from jointwise.engines.blocks import BlockEngine, BlockLayout
+from jointwise.engines.trees import TreeEngine
 from jointwise.exceptions import InputError
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.tables.variables import Schema
@@ -67,6 +68,10 @@ class Rows(ABC):
     @abstractmethod
     def block_engine(self, layout: BlockLayout) -> BlockEngine:
         """Return an engine for passes over a Gaussian block of the rows."""
+
+    @abstractmethod
+    def tree_engine(self) -> TreeEngine:
+        """Return an engine for passes over mixtures of trees, whose states are the bins of the rows' axes."""
 
     @abstractmethod
     def pairs(self) -> PairwiseMarginals:

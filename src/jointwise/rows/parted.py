@@ -15,6 +15,7 @@ from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorCounts, PosteriorEngine, posterior_engine
 from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockLayout, BlockSums, block_engine
+from jointwise.engines.trees import EdgeSums, PairSums, TreeComponents, TreeEngine, check_pairs, tree_engine
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows, StatisticT, looked_up
 from jointwise.rows.coded import CodedRows
@@ -125,6 +126,10 @@ class PartedRows(Rows):
         layout.check(self.n_bins)
         return _PartedBlockEngine(self._parts, layout)
 
+    def tree_engine(self) -> TreeEngine:
+        """Return an engine for passes over mixtures of trees; see `Rows.tree_engine`."""
+        return _PartedTreeEngine(self._parts, self.n_bins)
+
 
 class _RegroupedParts(Parts):
     """Parts whose codes are looked up in tables before a function sees them."""
@@ -170,6 +175,25 @@ class _PartedBlockEngine(BlockEngine):
         return self._parts.total(partial(_block_sums, layout=self._layout, components=components))
 
 
+class _PartedTreeEngine(TreeEngine):
+    """Expected counts of every part in the cluster, then their sum."""
+
+    def __init__(self, parts: Parts, n_bins: Sequence[int]) -> None:
+        self._parts = parts
+        self._n_bins = tuple(n_bins)
+
+    def edge_sums(self, components: TreeComponents) -> EdgeSums:
+        """Return the expected counts of all edges; see `TreeEngine`."""
+        components.forest.check(self._n_bins)
+        return self._parts.total(partial(_edge_sums, components=components))
+
+    def pair_sums(self, components: TreeComponents, pairs: IntArray) -> PairSums:
+        """Return the expected counts of pairs of columns; see `TreeEngine`."""
+        components.forest.check(self._n_bins)
+        pairs = check_pairs(pairs, len(self._n_bins))
+        return self._parts.total(partial(_tree_pair_sums, components=components, pairs=pairs))
+
+
 def _chosen(part: Part, rows: IntArray | slice) -> Part:
     return Part(part.codes[rows], None if part.weights is None else part.weights[rows])
 
@@ -209,3 +233,16 @@ def _posterior_counts(part: Part, n_bins: Sequence[int], tables: FloatArray, mix
 def _block_sums(part: Part, layout: BlockLayout, components: BlockComponents) -> BlockSums:
     """Return the sums of one part, in one thread, because parts run side by side."""
     return block_engine(part.codes, layout, part.weights, n_threads=1).sums(components)
+
+
+def _part_tree_engine(part: Part, components: TreeComponents) -> TreeEngine:
+    """Return an engine over one part, in one thread, because parts run side by side."""
+    return tree_engine(part.codes, components.forest.n_bins, part.weights, n_threads=1)
+
+
+def _edge_sums(part: Part, components: TreeComponents) -> EdgeSums:
+    return _part_tree_engine(part, components).edge_sums(components)
+
+
+def _tree_pair_sums(part: Part, components: TreeComponents, pairs: IntArray) -> PairSums:
+    return _part_tree_engine(part, components).pair_sums(components, pairs)

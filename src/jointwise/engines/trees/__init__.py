@@ -1,18 +1,44 @@
 """Passes over a mixture of trees, arrays in and out.
 
 `Forest` has the trees, `TreeComponents` is the mixture, and `EdgeSums` and `PairSums`, which add up, are what one pass
-gives an EM step.
+gives an EM step. `tree_engine` picks the engine: plain for small tables, compiled for large ones, or on the card.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from jointwise._typing import CodeArray, FloatArray
 from jointwise.engines.trees.base import (
     EdgeSums,
     Forest,
     PairSums,
     TreeComponents,
     TreeEngine,
+    check_pairs,
     pair_starts,
 )
+from jointwise.engines.trees.reference import ReferenceTreeEngine
 
-__all__ = ["EdgeSums", "Forest", "PairSums", "TreeComponents", "TreeEngine", "pair_starts"]
+__all__ = [
+    "EdgeSums",
+    "Forest",
+    "PairSums",
+    "ReferenceTreeEngine",
+    "TreeComponents",
+    "TreeEngine",
+    "check_pairs",
+    "pair_starts",
+    "tree_engine",
+]
+
+
+def tree_engine(
+    codes: CodeArray,
+    n_bins: Sequence[int],
+    weights: FloatArray | None = None,
+    device: str = "cpu",  # noqa: ARG001
+    n_threads: int | None = None,  # noqa: ARG001
+) -> TreeEngine:
+    """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones."""
+    return ReferenceTreeEngine(codes, n_bins, weights)

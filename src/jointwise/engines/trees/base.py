@@ -216,7 +216,7 @@ class TreeEngine(ABC):
         ----------
         components : TreeComponents
         pairs : array of shape (P, 2)
-            Pairs i < j of columns.
+            Different pairs i < j of columns.
         """
 
 
@@ -237,6 +237,8 @@ def check_pairs(pairs: IntArray, n_columns: int) -> IntArray:
         raise InputError(f"`pairs` must be an array of integers of shape (pairs, 2); got shape {found.shape}.")
     if len(found) and not (found.min() >= 0 and found.max() < n_columns and (found[:, 0] < found[:, 1]).all()):
         raise InputError(f"`pairs` must be columns i < j below {n_columns}; got {_range(found)}.")
+    if len(np.unique(found, axis=0)) < len(found):
+        raise InputError("`pairs` must be different pairs of columns; one is there twice.")
     return found.astype(np.int64)
 
 
