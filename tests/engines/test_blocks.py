@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from tests.engines.block_cases import assert_close, make_codes, make_components, make_layout
 
+from jointwise.engines import compiled_parts
 from jointwise.engines.blocks import (
     BlockComponents,
     BlockLayout,
@@ -97,7 +98,7 @@ def test_sums_are_those_of_loops_over_rows(engine, seed, F, d, n_others, spikes,
 )
 def test_large_tables_agree_with_the_plain_engine(monkeypatch, engine, d, F, spikes, missing, n_intervals):
     """Many batches, parts, windows and patterns, also where runs end inside them."""
-    monkeypatch.setattr(compiled, "LEAST_PART", 700)
+    monkeypatch.setattr(compiled_parts, "LEAST_PART", 700)
     monkeypatch.setattr(compiled, "WINDOW", 4000)
     monkeypatch.setattr(cuda, "BATCH_BYTES", 1 << 22)
     rng = np.random.default_rng(d)
@@ -204,7 +205,7 @@ def test_threads_and_repeats_do_not_change_a_bit(monkeypatch):
 
 
 def test_few_parts_where_sums_are_large(monkeypatch):
-    monkeypatch.setattr(compiled, "PARTS_BYTES", 1)
+    monkeypatch.setattr(compiled_parts, "PARTS_BYTES", 1)
     rng = np.random.default_rng(5)
     layout = make_layout(rng, 2, 1)
     codes, components = make_codes(rng, layout, 20_000, 0.1), make_components(rng, layout, 2)

@@ -33,7 +33,7 @@ def crosstab(masses: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
     shape = [len(each) for each in masses]
     # split where the two factors, each with a column per component, are smallest
     half = min(range(len(shape) + 1), key=lambda k: prod(shape[:k]) + prod(shape[k:]))
-    left, right = _combined(masses[:half]), _combined(masses[half:])
+    left, right = combined(masses[:half]), combined(masses[half:])
     return np.asarray((left * weights @ right.T).reshape(shape))
 
 
@@ -76,7 +76,7 @@ def value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> Flo
     return dictionary.mass(values - half, values + half) if half else dictionary.point_mass(values)
 
 
-def _combined(masses: Sequence[FloatArray]) -> FloatArray:
+def combined(masses: Sequence[FloatArray]) -> FloatArray:
     """Mass of each combination of regions under each component; shape (combinations, F)."""
     out = np.ones((1, 1))
     for each in masses:

@@ -119,6 +119,14 @@ class Tree:
             found.append(table[0] if parent == ROOT else found[parent] @ table)
         return tuple(found)
 
+    @cached_property
+    def root_of(self) -> IntArray:
+        """Root above each variable; shape (N,)."""
+        found: list[int] = []
+        for node, parent in enumerate(self.parents.tolist()):
+            found.append(node if parent == ROOT else found[parent])
+        return np.array(found)[list(self.nodes)]
+
     def path(self, node: int) -> list[int]:
         """Nodes from a root down to ``node``."""
         found = [node]

@@ -22,10 +22,11 @@ from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.families import Category, PointMass
+from jointwise.joint.atom_conditionals import AtomConditionals
 from jointwise.joint.conditionals import Conditionals
 from jointwise.joint.crosstab import crosstab, partition_masses, region_masses, value_masses
 from jointwise.joint.events import Interval, Point, Region, Values
-from jointwise.joint.expert import BLOCK, Expert, in_blocks
+from jointwise.joint.expert import Expert, in_blocks
 from jointwise.joint.simplex import log, simplex
 
 # Most numbers in the coefficients of a merged mixture (128 MB); larger sums stay apart.
@@ -322,7 +323,7 @@ class ProductMixture(Expert):
         return cls(mixing, tuple(coefficients), tuple(dictionaries))
 
 
-class ProductConditionals(Conditionals):
+class ProductConditionals(AtomConditionals):
     r"""Law of variable ``n`` in each of some rows: its conditionals, mixed by the posterior of the component.
 
     .. math:: f(x_n \mid \text{other cells}) = \sum_r P(r \mid \text{other cells}) \sum_l B_n[l, r] \, d_{n,l}(x_n)
@@ -339,52 +340,25 @@ class ProductConditionals(Conditionals):
     """
 
     def __init__(self, mixture: ProductMixture, n: int, posterior: FloatArray, log_evidence: FloatArray) -> None:
+        self.dictionary, self._coefficients = mixture.factor(n)
         self.log_evidence = log_evidence
         self._mixture, self._n, self._posterior = mixture, n, posterior
-        self._dictionary, self._coefficients = mixture.factor(n)
+
+    @cached_property
+    def atom_weights(self) -> FloatArray:
+        """Weight of each atom in each row; shape (rows, L)."""
+        return np.asarray(self._posterior @ self._coefficients.T)
 
     def pdf(self, points: FloatArray) -> FloatArray:
         """Density of each row's law at each of the points; shape (rows, points)."""
-        given_component = self._dictionary.pdf(points) @ self._coefficients
+        given_component = self.dictionary.pdf(points) @ self._coefficients
         return np.asarray(self._posterior @ given_component.T)
-
-    def cdf(self, x: FloatArray) -> FloatArray:
-        """P(X <= x[i]) in each row i; shape (rows,)."""
-        return self.cdf_in(np.arange(len(x)), x)
-
-    def cdf_in(self, rows: IntArray, x: FloatArray) -> FloatArray:
-        """P(X <= x[k]) in row rows[k]; shape (len(rows),)."""
-        out = np.empty(len(x))
-        for start in range(0, len(x), BLOCK):
-            at = slice(start, start + BLOCK)
-            out[at] = np.einsum("nl,nl->n", self._dictionary.cdf(x[at]), self._atom_weights[rows[at]])
-        return out
-
-    @property
-    def whole(self) -> bool:
-        """Whether the variable holds integers alone."""
-        return not self._dictionary.is_continuous and bool((self.jumps == np.round(self.jumps)).all())
-
-    @property
-    def jumps(self) -> FloatArray:
-        """The point masses."""
-        return self._dictionary.spikes
-
-    @cached_property
-    def _atom_weights(self) -> FloatArray:
-        """Weight of each atom in each row; shape (rows, L)."""
-        return np.asarray(self._posterior @ self._coefficients.T)
 
     def mean(self) -> FloatArray:
         """Mean in each row, NaN in all if a component in use has none; shape (rows,)."""
         # a component without weight has no say, whatever its mean
         means = np.where(self._mixture.weights > 0, self._mixture.component_means(self._n), 0.0)
         return np.asarray(self._posterior @ (means if np.isfinite(means).all() else np.full_like(means, np.nan)))
-
-    def bracket(self, q: float) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest q-quantile of the atoms; shapes (rows,)."""
-        ends = self._dictionary.ppf(np.array([q]))[0]
-        return np.full(len(self._posterior), ends.min()), np.full(len(self._posterior), ends.max())
 
 
 def stacked(

@@ -4,13 +4,11 @@ Rows are sorted once by their pattern of observed cells, within windows, so that
 to end. A run of rows with one pattern shares the Cholesky factors of all components, which the pass computes when it
 meets the run. The rows of a run are taken in batches; no posterior is kept beyond its batch.
 
-The rows are cut into parts by their number alone. Each part fills its own sums, which are added in order. So the result
-is the same, bit for bit, on every repeat and for every number of threads.
+Parts of the rows run in threads; see `compiled_parts`.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numba
@@ -19,19 +17,14 @@ import numpy as np
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import bin_starts
 from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
+from jointwise.engines.compiled_parts import FAST, count_parts, in_threads, locked, to_posteriors
 
 # Rows sorted together: their codes stay in the cache of a processor, and their order takes two bytes a row.
 WINDOW = 1 << 16
 # Rows whose posteriors are computed together: a few vectors of them stay in the fastest cache.
 BATCH = 64
-# Fewest rows of a part, most parts, and most bytes of all their sums.
-LEAST_PART, MOST_PARTS, PARTS_BYTES = 4096, 64, 512 * 2**20
-# Smaller posteriors count as zero: they are less than the rounding of the others, and most are.
-LEAST_POSTERIOR = 1e-16
 # Up to this many multiplications (rows x components x columns squared) one thread is faster than several.
 ONE_THREAD = 2_000_000
-
-_FAST = {"reassoc", "contract", "arcp", "nsz"}  # infinite logarithms stay what they are
 
 
 class _Rows(NamedTuple):
@@ -110,10 +103,10 @@ class CompiledBlockEngine(BlockEngine):
         self._n_threads = n_threads or numba.get_num_threads()
         n_intervals = [len(w) for w in layout.values]
         self._rows = _Rows(
-            _read_only(codes),
-            _read_only(_sorted(codes, layout)),
+            locked(codes),
+            locked(_sorted(codes, layout)),
             WINDOW,
-            _read_only(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64)),
+            locked(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64)),
             np.array(layout.columns, dtype=np.int64),
             np.array(n_intervals, dtype=np.int64),
             np.array(layout.n_spikes, dtype=np.int64),
@@ -135,7 +128,7 @@ class CompiledBlockEngine(BlockEngine):
             np.array(components.covariances.transpose(1, 2, 0), order="C"),
             tables,
         )
-        n_parts = _n_parts(n, tables.nbytes + 8 * F * (1 + d + d * d))
+        n_parts = count_parts(n, tables.nbytes + 8 * F * (1 + d + d * d))
         shapes = ((F,), (F, d), (F, d, d), tables.shape)
         sums = _Sums(*(np.zeros((n_parts, *shape)) for shape in shapes))
 
@@ -144,27 +137,9 @@ class CompiledBlockEngine(BlockEngine):
             likelihood: float = _part(self._rows, mixture, own, p * n // n_parts, (p + 1) * n // n_parts)
             return likelihood
 
-        n_threads = 1 if n * F * (d + 1) ** 2 < ONE_THREAD else min(self._n_threads, n_parts)
-        if n_threads == 1:
-            likelihoods = [part(p) for p in range(n_parts)]
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                likelihoods = list(pool.map(part, range(n_parts)))
+        likelihoods = in_threads(part, n_parts, 1 if n * F * (d + 1) ** 2 < ONE_THREAD else self._n_threads)
         totals, firsts, seconds, counts = (each.sum(axis=0) for each in sums)
         return BlockSums(totals, firsts, seconds, *self._layout.unstacked(counts), float(np.sum(likelihoods)))
-
-
-def _n_parts(n: int, n_bytes: int) -> int:
-    """Return the number of parts of n rows, each with sums of this many bytes; it does not depend on the machine."""
-    most = min(MOST_PARTS, PARTS_BYTES // max(n_bytes, 1))
-    return int(np.clip(n // LEAST_PART, 1, max(most, 1)))
-
-
-def _read_only(array: AnyArray) -> AnyArray:
-    """Return a contiguous read-only view, whatever the array; numba compiles anew for each kind of array."""
-    view = np.ascontiguousarray(array).view(np.ndarray)
-    view.flags.writeable = False
-    return view
 
 
 def _sorted(codes: CodeArray, layout: BlockLayout) -> AnyArray:
@@ -257,7 +232,7 @@ def _same_pattern(rows: _Rows, o: AnyArray, m: AnyArray, begin: int, end: int, f
     return n_rows
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _begin_run(rows: _Rows, mixture: _Mixture, o: AnyArray, run: _Run) -> None:
     """Factorise the covariances of the observed cells, and clear the sums."""
     F, n_others = len(mixture.log_weights), len(rows.others)
@@ -273,7 +248,7 @@ def _begin_run(rows: _Rows, mixture: _Mixture, o: AnyArray, run: _Run) -> None:
     run.seconds[:] = 0.0
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _factorise(covariances: AnyArray, o: AnyArray, factors: AnyArray, inverse_diagonal: AnyArray) -> None:
     """Write the Cholesky factors of the observed cells' covariances, all components side by side."""
     F = covariances.shape[2]
@@ -338,7 +313,7 @@ def _log_shares(mixture: _Mixture, run: _Run, o: AnyArray, n_rows: int, n_places
             batch.logs[b, r] -= 0.5 * batch.squares[b]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _squares(
     factors: AnyArray, inverse_diagonal: AnyArray, n_seen: int, r: int, n_rows: int, centred: AnyArray, z: AnyArray,
     squares: AnyArray,
@@ -375,29 +350,12 @@ def _posteriors(rows: _Rows, sums: _Sums, n_rows: int, n_places: int, batch: _Ba
     likelihood = 0.0
     for b in range(n_rows):
         weight, posteriors = rows.weights[batch.rows[b] * each], batch.logs[b]
-        likelihood += weight * _to_posteriors(posteriors, weight)
+        likelihood += weight * to_posteriors(posteriors, weight)
         for k in range(n_places):
             counts = sums.counts[batch.places[b, k]]
             for r in range(len(posteriors)):
                 counts[r] += posteriors[r]
     return likelihood
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _to_posteriors(logs: AnyArray, weight: float) -> float:
-    """Turn logarithms into posteriors times a weight, in place; return the log of their sum."""
-    top = -np.inf
-    for r in range(len(logs)):
-        top = max(top, logs[r])
-    total = 0.0
-    for r in range(len(logs)):
-        logs[r] = np.exp(logs[r] - top)
-        total += logs[r]
-    least, share = LEAST_POSTERIOR * total, weight / total
-    for r in range(len(logs)):
-        logs[r] = logs[r] * share if logs[r] > least else 0.0
-    log_sum: float = top + np.log(total)
-    return log_sum
 
 
 @numba.njit(cache=True, nogil=True)
@@ -416,7 +374,7 @@ def _add_batch(mixture: _Mixture, run: _Run, o: AnyArray, n_rows: int, batch: _B
             run.totals[r] += _add_moments(p, batch.centred, len(o), n_kept, batch.z, run.firsts[r], run.seconds[r])
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _add_moments(
     p: AnyArray, centred: AnyArray, n_seen: int, n_rows: int, weighted: AnyArray, firsts: AnyArray, seconds: AnyArray
 ) -> float:
@@ -480,7 +438,7 @@ def _add_observed(o: AnyArray, first: AnyArray, second: AnyArray, firsts: AnyArr
                 seconds[o[k], o[j]] += second[j, k]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _complete(
     covariances: AnyArray, run: _Run, o: AnyArray, m: AnyArray, r: int, firsts: AnyArray, seconds: AnyArray
 ) -> None:

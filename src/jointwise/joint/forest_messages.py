@@ -1,0 +1,209 @@
+r"""Messages on a tree: what rows say about the states of its nodes, gathered along the edges.
+
+A node that has heard from all its children sends to its parent, for each of the parent's states, the likelihood of all
+that lies below:
+
+.. math:: m(s_{parent}) = \sum_s p(s \mid s_{parent}) \, e(s) \prod_{children\ c} m_c(s)
+
+where e(s) is the likelihood of the node's own cell. A cell that only one state can emit is *settled*: its node needs no
+vector of likelihoods, and an edge between two settled cells is one entry of its table. So complete rows of states that
+do not overlap cost a lookup for each edge. All is done in log space, for all rows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from jointwise._numerics import log_dot
+from jointwise._typing import BoolArray, FloatArray, IntArray
+from jointwise.joint.forest_tree import HIDDEN, ROOT, Tree
+
+
+class Evidence:
+    """What n rows say about the states of one variable.
+
+    Parameters
+    ----------
+    logs : array of shape (U, S)
+        Log-likelihood of each state, for each of U different values.
+    where : array of shape (n,)
+        Value of each row.
+    missing : array of shape (U,)
+        Which of the values say nothing.
+    """
+
+    def __init__(self, logs: FloatArray, where: IntArray, missing: BoolArray) -> None:
+        possible = logs > -np.inf
+        settled = ~missing & (possible.sum(axis=1) <= 1)  # an impossible value is settled too, at likelihood zero
+        state = possible.argmax(axis=1)
+        self._logs, self._where, self._missing = logs, where, missing
+        self._vague = ~missing & ~settled
+        self.settled = settled[where]
+        self.states = state[where]
+        self.all_settled = bool(settled.all()) and where.size > 0
+        self.log_likelihood = np.where(settled, logs[np.arange(len(logs)), state], 0.0)[where]
+
+    @classmethod
+    def of(cls, log_likelihood: Callable[[FloatArray], FloatArray], x: FloatArray) -> Evidence:
+        """Evidence of cells ``x`` of shape (n,), NaN for gaps; each value is evaluated once.
+
+        Parameters
+        ----------
+        log_likelihood : callable
+            Maps values (U,) to log-likelihoods (U, S).
+        x : array of shape (n,)
+        """
+        values, where = np.unique(x, return_inverse=True)  # sorts NaN last
+        missing = np.isnan(values)
+        logs = log_likelihood(values)
+        logs[missing] = 0.0
+        return cls(logs, where, missing)
+
+    @cached_property
+    def open(self) -> BoolArray:
+        """Rows that do not settle the state; shape (n,)."""
+        return np.logical_not(self.settled)
+
+    @cached_property
+    def heard(self) -> IntArray:
+        """Rows whose cell says something but leaves several states."""
+        return np.flatnonzero(self._vague[self._where])
+
+    def said(self) -> FloatArray:
+        """Log-likelihoods of the states in the rows `heard`; shape (rows, S)."""
+        return np.asarray(self._logs[self._where[self.heard]])
+
+    def take(self, rows: IntArray) -> Evidence:
+        """Evidence of some rows."""
+        return Evidence(self._logs, self._where[rows], self._missing)
+
+
+def nothing(n: int) -> Evidence:
+    """Evidence of a hidden node in n rows."""
+    return Evidence(np.zeros((1, 1)), np.zeros(n, dtype=np.int64), np.ones(1, dtype=bool))
+
+
+class Messages:
+    """Messages of n rows on one tree.
+
+    Parameters
+    ----------
+    tree : Tree
+    evidence : sequence of N Evidence
+        One for each variable, of the same rows.
+    n : int
+        Number of rows.
+
+    Attributes
+    ----------
+    total : array of shape (n,)
+        Log-likelihood gathered so far, but for that of settled cells given their state.
+    beliefs : list of arrays of shape (n, S) or None
+        What each node has heard, in rows that do not settle its state; zero where nothing, None if so in all rows.
+    """
+
+    def __init__(self, tree: Tree, evidence: Sequence[Evidence], n: int) -> None:
+        hidden = nothing(n)
+        self.tree, self.total = tree, np.zeros(n)
+        self.evidence = [hidden if v == HIDDEN else evidence[v] for v in tree.variables.tolist()]
+        self.beliefs: list[FloatArray | None] = [None] * tree.n_nodes
+        self._live: list[BoolArray | None] = [None] * tree.n_nodes  # rows with a belief
+
+    def gather(self, *, keep: bool = False) -> FloatArray:
+        """Log-likelihood of each row, but for that of settled cells given their state; shape (n,).
+
+        Beliefs are kept for draws of states if ``keep``.
+        """
+        for node in self.tree.upwards:
+            self._upwards(node)
+            if not keep:
+                self.beliefs[node] = self._live[node] = None
+        return self.total
+
+    def gather_at(self, target: int) -> FloatArray:
+        """Log-likelihood of each row jointly with each state of an open node; shape (n, S_target)."""
+        path = self.tree.path(target)
+        waiting = set(path)
+        for node in self.tree.upwards:
+            if node not in waiting:
+                self._upwards(node)
+                self.beliefs[node] = self._live[node] = None
+        self._listen(path[0])
+        self._start(path[0])
+        for above, node in pairwise(path):
+            self._listen(node)
+            self._send(above, node, self.tree.tables[node], self.tree.logs[node])
+            self.beliefs[above] = self._live[above] = None
+        belief = self.beliefs[target]
+        assert belief is not None  # the root has said at least its own law
+        return np.asarray(belief + self.total[:, None])
+
+    def _upwards(self, node: int) -> None:
+        self._listen(node)
+        parent = int(self.tree.parents[node])
+        if parent != ROOT:
+            self._send(node, parent, self.tree.tables[node].T, self.tree.logs[node].T)
+            return
+        own, live, belief = self.evidence[node], self._live[node], self.beliefs[node]
+        prior = self.tree.logs[node][0]
+        self.total += np.where(own.settled, prior[own.states], 0.0)
+        if live is not None and belief is not None:
+            rows = np.flatnonzero(live)
+            self.total[rows] += log_sum(belief[rows] + prior)
+
+    def _listen(self, node: int) -> None:
+        """Add what a node's own cells say, where they leave several states."""
+        own = self.evidence[node]
+        if own.heard.size:
+            self._tell(node, own.heard, own.said())
+
+    def _start(self, root: int) -> None:
+        """Add the law of a root's states."""
+        own, prior = self.evidence[root], self.tree.logs[root][0]
+        self.total += np.where(own.settled, prior[own.states], 0.0)
+        rows = np.flatnonzero(own.open)
+        self._tell(root, rows, np.broadcast_to(prior, (len(rows), len(prior))))
+
+    def _tell(self, node: int, rows: IntArray, logs: FloatArray) -> None:
+        """Add log-likelihoods of a node's states in some rows; shape (rows, S)."""
+        belief, live = self.beliefs[node], self._live[node]
+        if belief is None or live is None:
+            belief = self.beliefs[node] = np.zeros((len(self.total), self.tree.states[node]))
+            live = self._live[node] = np.zeros(len(self.total), dtype=bool)
+        belief[rows] += logs
+        live[rows] = True
+
+    def _send(self, source: int, target: int, table: FloatArray, logs: FloatArray) -> None:
+        """Send what a node knows along an edge with the law ``table`` of shape (S_source, S_target)."""
+        here, there = self.evidence[source], self.evidence[target]
+        if here.all_settled and there.all_settled:
+            self.total += logs[here.states, there.states]
+            return
+        both = np.flatnonzero(here.settled & there.settled)
+        self.total[both] += logs[here.states[both], there.states[both]]
+        rows = np.flatnonzero(here.settled & there.open)
+        if rows.size:
+            self._tell(target, rows, logs[here.states[rows]])
+        belief, live = self.beliefs[source], self._live[source]
+        if belief is None or live is None:
+            return  # nothing below says anything, and laws sum to one
+        rows = np.flatnonzero(live & there.settled)
+        if rows.size:
+            self.total[rows] += log_sum(belief[rows] + logs.T[there.states[rows]])
+        rows = np.flatnonzero(live & there.open)
+        if rows.size:
+            self._tell(target, rows, log_dot(belief[rows], table))
+
+
+def log_sum(logs: FloatArray) -> FloatArray:
+    """Logarithm of the sum of each row of exponentials, -inf for an empty sum; shape (n,)."""
+    return log_dot(logs, np.ones((logs.shape[1], 1)))[:, 0]
+
+
+def settled_log_likelihood(evidence: Sequence[Evidence]) -> FloatArray:
+    """Log-likelihood of the cells that settle their states, given them; the same in all trees; shape (n,)."""
+    return np.asarray(np.sum([each.log_likelihood for each in evidence], axis=0))

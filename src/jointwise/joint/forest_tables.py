@@ -1,0 +1,55 @@
+"""Tables of a tree: sums over all states of products of one factor for each of some variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.joint.crosstab import combined, crosstab
+from jointwise.joint.forest_tree import ROOT, Tree
+
+
+def table(tree: Tree, factors: Mapping[int, FloatArray]) -> FloatArray:
+    r"""Sum over states of the factors, with one dimension for each of the variables.
+
+    .. math:: t[i, j, \dots] = \sum_s p(s) M_a[i, s_a] M_b[j, s_b] \cdots
+
+    Parameters
+    ----------
+    tree : Tree
+    factors : mapping of variables to arrays of shape (K, S)
+        M_n, such as the mass of each region of a variable under each of its states.
+
+    Examples
+    --------
+    >>> tree = Tree([0, 1], [-1, 0], ([[0.5, 0.5]], [[0.9, 0.1], [0.2, 0.8]]))
+    >>> table(tree, {1: np.eye(2), 0: np.eye(2)})
+    array([[0.45, 0.1 ],
+           [0.05, 0.4 ]])
+    """
+    parts: list[list[tuple[list[int], FloatArray]]] = [[] for _ in range(tree.n_nodes)]  # what each node has heard
+    for variable, factor in factors.items():
+        parts[tree.nodes[variable]].append(([variable], factor))
+    done = []
+    for node in tree.upwards:
+        if not parts[node]:
+            continue
+        axes = [axis for own, _ in parts[node] for axis in own]
+        heard = [each for _, each in parts[node]]
+        parent = int(tree.parents[node])
+        if parent == ROOT:
+            done.append((axes, crosstab(heard, tree.tables[node][0]).ravel()))
+        else:
+            parts[parent].append((axes, combined(heard) @ tree.tables[node].T))
+        parts[node] = []
+    axes = [axis for own, _ in done for axis in own]
+    out = reduce(np.multiply.outer, (each for _, each in done)).reshape([len(factors[axis]) for axis in axes])
+    return np.asarray(out.transpose([axes.index(axis) for axis in factors]))
+
+
+def mixed_table(trees: Sequence[Tree], weights: FloatArray, factors: Mapping[int, FloatArray]) -> FloatArray:
+    """Weighted sum of the tables of several trees; shape as `table`."""
+    return np.asarray(sum(w * table(tree, factors) for tree, w in zip(trees, weights.tolist(), strict=True) if w > 0))
