@@ -19,18 +19,16 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logsumexp
 
-from jointwise._checks import check_choice, check_integer, check_real
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
-from jointwise.engines.cuda import check_cuda
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.choice.folds import SMALL_TABLE, row_folds
 from jointwise.fitting.held_out import Repeated, check_part
-from jointwise.fitting.options import Options
+from jointwise.fitting.options import Options, check_run
 from jointwise.fitting.order import in_canonical_order, with_columns
 from jointwise.fitting.result import Ended, Fit
 from jointwise.joint.check import Check
@@ -75,12 +73,7 @@ class StackOptions:
     keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("device", self.device, ("cpu", "cuda"))
-        if self.device == "cuda":
-            check_cuda()
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
+        check_run(self)
 
     @property
     def plan(self) -> str:

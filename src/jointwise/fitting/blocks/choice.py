@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
 import numpy as np
 
 from jointwise.dictionary import Dictionary
@@ -14,6 +12,7 @@ from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
+from jointwise.fitting.choice.uphill import ScoreBook, climb, nearest
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -31,15 +30,10 @@ GROWTH = 0.3
 MOST_WORK = 1e9
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 5e-3
-# A climb goes on over this many numbers that gain nothing.
-PATIENCE = 2
 # Runs that are only compared stop early.
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
-
-# Held-out scores by number of components and nu.
-Scores = dict[tuple[int, float], float]
 
 
 @dataclass(frozen=True)
@@ -126,20 +120,6 @@ def number_of_models(options: BlockOptions, n_rows: int) -> int:
     return 1 if options.n_components != "auto" or n_rows > AVERAGED_ROWS else N_MODELS
 
 
-def scores_to_dict(scores: Scores) -> dict[str, Any]:
-    """Return a plain form of scores."""
-    return {"scores": [[float(number), float(nu), float(score)] for (number, nu), score in scores.items()]}
-
-
-def scores_from_dict(data: Mapping[str, Any]) -> Scores:
-    """Read what `scores_to_dict` wrote.
-
-    >>> scores_from_dict(scores_to_dict({(8, 20.0): -1.5}))
-    {(8, 20.0): -1.5}
-    """
-    return {(int(float(number)), float(nu)): float(score) for number, nu, score in data["scores"]}
-
-
 class _Search:
     """Held-out log-likelihood over numbers of components and strengths of the prior, each computed once."""
 
@@ -157,12 +137,11 @@ class _Search:
             for part, rest in folds
         ]
         self._seed = seed
-        self._checkpoint = checkpoint
-        self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
+        self.held_out = ScoreBook(checkpoint, self._mean)
 
     def best(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
         """Return the number of components and nu of the highest score found."""
-        at, stage = _nearest(numbers, FIRST_NUMBER), _nearest(nus, FIRST_NU)
+        at, stage = nearest(numbers, FIRST_NUMBER), nearest(nus, FIRST_NU)
         while True:
             at = self._climb(numbers, at, nus[stage])
             near = [k for k in (stage - 1, stage + 1) if 0 <= k < len(nus)]
@@ -173,32 +152,18 @@ class _Search:
 
     def best_of_each(self, numbers: Sequence[int], nus: Sequence[float]) -> tuple[int, float]:
         """Return the best place uphill over all nu: few components want a weak prior, many a strong one."""
-        first = _nearest(numbers, FIRST_NUMBER)
+        first = nearest(numbers, FIRST_NUMBER)
         places = [(numbers[self._climb(numbers, first, nu)], nu) for nu in nus]
         return max(places, key=lambda place: self.held_out(*place))
 
     def _climb(self, numbers: Sequence[int], at: int, nu: float) -> int:
-        """Return the position of the best number found uphill from one, upwards first."""
-        found = self._walk(numbers, at, 1, nu)
-        return self._walk(numbers, at, -1, nu) if found == at else found
+        """Return the position of the best number found uphill from one."""
+        return climb(numbers, at, lambda number: self.held_out(number, nu), LEAST_GAIN)
 
-    def _walk(self, numbers: Sequence[int], at: int, way: int, nu: float) -> int:
-        """Return the position of the best number on the way, which ends where several gain nothing."""
-        best, here = at, at + way
-        while 0 <= here < len(numbers) and abs(here - best) <= PATIENCE:
-            if self.held_out(numbers[here], nu) > self.held_out(numbers[best], nu) + LEAST_GAIN:
-                best = here
-            here += way
-        return best
-
-    def held_out(self, n_components: int, nu: float) -> float:
+    def _mean(self, n_components: int, nu: float) -> float:
         """Mean log-likelihood of held-out rows under the average of short runs on the others."""
-        key = n_components, nu
-        if key not in self._scores:
-            runs = [self._run(fold, n_components, nu) for fold in range(len(self._folds))]
-            self._scores[key] = sum(runs) / sum(n_rows for _, n_rows, _ in self._folds)
-            self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
-        return self._scores[key]
+        runs = [self._run(fold, n_components, nu) for fold in range(len(self._folds))]
+        return sum(runs) / sum(n_rows for _, n_rows, _ in self._folds)
 
     def _run(self, fold: int, n_components: int, nu: float) -> float:
         held, _, rest = self._folds[fold]
@@ -214,7 +179,3 @@ def short_run(
     problem, start = settled_start(design, problem, rows, n_components, rng)
     return solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
 
-
-def _nearest(ladder: Sequence[float], value: float) -> int:
-    """Position of the rung nearest to a value."""
-    return int(np.argmin([abs(rung - value) for rung in ladder]))

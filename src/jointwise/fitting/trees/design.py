@@ -102,6 +102,11 @@ class TreeDesign:
             columns.append(Column(variable, axes[n], np.asarray(fine[n], dtype=np.float64), dictionary, weights))
         return cls(counts.schema, tuple(columns), chosen)
 
+    @property
+    def has_bins(self) -> bool:
+        """Whether some column has quantile bins as states, whose number is to be chosen."""
+        return any(column.has_bins for column in self.columns)
+
     @cached_property
     def _spaces(self) -> dict[int, StateSpace]:
         return {}

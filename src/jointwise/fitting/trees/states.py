@@ -99,6 +99,11 @@ class Column:
             return self._integers()
         return self._bins(n_bins)
 
+    @property
+    def has_bins(self) -> bool:
+        """Whether quantile bins are states."""
+        return not (isinstance(self.axis, DiscreteAxis) or self.variable.is_enumerated) and bool(self._smooth.any())
+
     # ---- single values -----------------------------------------------------------------------------------
 
     def _categories(self, most: int) -> ColumnStates:
@@ -191,17 +196,23 @@ class Column:
         points = np.array(self.variable.spikes)
         around = np.stack([points - 0.5, points + 0.5])
         apart = np.isin(around, axis.edges).all(axis=0)
-        own = np.intersect1d(around[:, apart], axis.edges)
-        return BinnedAxis(np.union1d(edges, own), np.setdiff1d(axis.spikes, points[apart]))
+        edges = np.union1d(edges, around[:, apart])
+        low, high = self._bounds
+        inside = (edges > low) & (edges < high)
+        return BinnedAxis(edges[inside], np.setdiff1d(axis.spikes, points[apart]))
 
-    def _ends(self, axis: BinnedAxis) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the intervals within the support, which is at least as wide as what was observed."""
-        low, high = self.variable.support
-        seen = self.variable.observed
+    @property
+    def _bounds(self) -> tuple[float, float]:
+        """The support, at least as wide as what was observed; of integers, half a step wider."""
+        (low, high), seen = self.variable.support, self.variable.observed
         if np.isfinite(seen).all():
             low, high = min(low, seen[0]), max(high, seen[1])
-        reach = 0.5 if self.variable.kind is Kind.INTEGER else 0.0
-        lower, upper = np.maximum(axis.lower, low - reach), np.minimum(axis.upper, high + reach)
+        return (low - 0.5, high + 0.5) if self.variable.kind is Kind.INTEGER else (low, high)
+
+    def _ends(self, axis: BinnedAxis) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals within the support."""
+        low, high = self._bounds
+        lower, upper = np.maximum(axis.lower, low), np.minimum(axis.upper, high)
         return lower, np.where(upper > lower, upper, np.nextafter(lower, np.inf))
 
     def _pieces(self, warp: Warp, low: FloatArray, high: FloatArray) -> Dictionary:
@@ -229,10 +240,8 @@ class Column:
         column = Counted(values[here], self._smooth[here]) if len(here) else None
         if column is None or len(here) < 2 or not column.is_spread():
             return _even_warp(values[here], self.variable)
-        low, high = self.variable.support
-        reach = 0.5 if self.variable.kind is Kind.INTEGER else 0.0
         bend = scores(column, self.dictionary, self.weights, whole=self.variable.kind is Kind.INTEGER)
-        return bounded(bend, column, (low - reach, high + reach))
+        return bounded(bend, column, self._bounds)
 
 
 def grouped_categories(counts: FloatArray, most: int) -> BinnedAxis:

@@ -1,0 +1,13 @@
+"""Mixtures of trees: columns that depend on their neighbours, each component with a tree of its own.
+
+:func:`fit_trees` takes coded rows and :class:`TreeOptions` and returns a :class:`TreeFit`. `states` says what the
+values of a column are to a tree, and `design` gathers what follows from columns alone. `start` finds groups of rows,
+`choice` the numbers of trees and states and the strength of the prior, and `fit` runs EM.
+"""
+
+from jointwise.fitting.trees.choice import TreeChoice, choose_trees
+from jointwise.fitting.trees.fit import fit_trees
+from jointwise.fitting.trees.options import TreeOptions
+from jointwise.fitting.trees.result import TreeFit
+
+__all__ = ["TreeChoice", "TreeFit", "TreeOptions", "choose_trees", "fit_trees"]
