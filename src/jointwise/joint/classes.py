@@ -24,6 +24,7 @@ from jointwise.joint.block import BlockMixture
 from jointwise.joint.density import JointDensity
 from jointwise.joint.events import Values
 from jointwise.joint.expert import Expert
+from jointwise.joint.forest import ForestMixture
 from jointwise.joint.prediction import category_probabilities
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.serialization import CLASSES, without_classes
@@ -65,8 +66,8 @@ def with_levels(density: JointDensity, name: str, codes: IntArray) -> JointDensi
 
 def _renumbered(expert: Expert, n: int, codes: IntArray) -> Expert:
     """Return an expert whose categories of variable n, all among ``codes``, are their positions there."""
-    assert isinstance(expert, ProductMixture | BlockMixture)  # the experts that have dictionaries
-    k = n if isinstance(expert, ProductMixture) else expert.others.index(n)
+    assert isinstance(expert, ProductMixture | BlockMixture | ForestMixture)  # the experts that have dictionaries
+    k = expert.others.index(n) if isinstance(expert, BlockMixture) else n
     dictionaries = list(expert.dictionaries)
     families = [family for family in dictionaries[k].families if isinstance(family, Category)]  # that is all of them
     dictionaries[k] = Dictionary(

@@ -23,6 +23,7 @@ from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.events import Region, parse_region
 from jointwise.joint.expert import Expert
+from jointwise.joint.forest import ForestMixture
 from jointwise.joint.information import Estimate
 from jointwise.joint.margin import Margin
 from jointwise.joint.product import ProductMixture
@@ -32,7 +33,7 @@ from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
 # Experts that a file may hold, by kind.
-EXPERTS: dict[str, type[Expert]] = {kind.KIND: kind for kind in (ProductMixture, BlockMixture)}
+EXPERTS: dict[str, type[Expert]] = {kind.KIND: kind for kind in (ProductMixture, BlockMixture, ForestMixture)}
 # Characters of a verdict: some sentences.
 MOST_VERDICT = 2_000
 
@@ -43,19 +44,21 @@ class JointDensity:
 
     .. math:: f(x) = \sum_k w_k f_k(x)
 
-    Each expert f_k answers the questions of :class:`jointwise.joint.Expert`. There are two kinds: a mixture of products
-    (:class:`~jointwise.joint.product.ProductMixture`), and one whose components are Gaussian over a block C of columns
-    seen through warps w (:class:`~jointwise.joint.block.BlockMixture`).
+    Each expert f_k answers the questions of :class:`jointwise.joint.Expert`. There are three kinds: a mixture of
+    products (:class:`~jointwise.joint.product.ProductMixture`), one whose components are Gaussian over a block C of
+    columns seen through warps w (:class:`~jointwise.joint.block.BlockMixture`), and one whose components are trees over
+    the states s of the columns (:class:`~jointwise.joint.forest.ForestMixture`).
 
     .. math::
         f_k(x) &= \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n) \\
         f_k(x) &= \sum_r \lambda_r \, N(w(x_C); \mu_r, \Sigma_r) \, |w'(x_C)|
-                  \prod_{n \notin C} \sum_l B_n[l, r] \, d_{n,l}(x_n)
+                  \prod_{n \notin C} \sum_l B_n[l, r] \, d_{n,l}(x_n) \\
+        f_k(x) &= \sum_r \lambda_r \sum_s \prod_n p_r(s_n \mid s_{parent_r(n)}) \, d_{n,s_n}(x_n)
 
     The base measure is counting measure for categorical and integer variables, and Lebesgue measure plus a unit
-    mass at each spike for continuous ones. Answers of products are finite sums. So are those of blocks, but for
-    intervals of their columns, which are integrals: to 1e-12 with one or two of them, to about 1e-4 of the answer with
-    more. The module :mod:`jointwise.joint.block` says how exact each answer is.
+    mass at each spike for continuous ones. Answers of products and trees are finite sums. So are those of blocks, but
+    for intervals of their columns, which are integrals: to 1e-12 with one or two of them, to about 1e-4 of the answer
+    with more. The module :mod:`jointwise.joint.block` says how exact each answer is.
 
     Parameters
     ----------

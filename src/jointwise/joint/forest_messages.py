@@ -66,7 +66,7 @@ class Evidence:
     @cached_property
     def open(self) -> BoolArray:
         """Rows that do not settle the state; shape (n,)."""
-        return np.logical_not(self.settled)
+        return np.asarray(~self.settled)
 
     @cached_property
     def heard(self) -> IntArray:

@@ -179,13 +179,10 @@ def given_rows(joint: FloatArray, axis: int = 1) -> FloatArray:
 
 def _integers(values: Any, name: str) -> IntArray:
     array = np.asarray(values)
-    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+    whole = array.size == 0 or array.dtype.kind == "i"
+    if array.ndim != 1 or not whole or (isinstance(values, list) and any(isinstance(v, bool) for v in values)):
         raise InputError(f"{name} must be a list of integers, got {shown(values)}.")
-    try:
-        array = array.astype(np.int64, casting="same_kind") if array.size else np.empty(0, dtype=np.int64)
-    except TypeError as error:
-        raise InputError(f"{name} must be integers of at most 63 bits, got {shown(values)}.") from error
-    array = array.copy()
+    array = array.astype(np.int64)
     array.flags.writeable = False
     return array
 
