@@ -24,7 +24,7 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from scipy.special import xlogy
 
 from jointwise._typing import FloatArray, IntArray
-from jointwise.engines.trees import EdgeSums, Forest, TreeComponents, TreeEngine, pair_starts
+from jointwise.engines.trees import EdgeSums, Forest, PairSums, TreeComponents, TreeEngine, pair_starts
 from jointwise.exceptions import InputError
 from jointwise.solvers.base import Solver
 from jointwise.solvers.factors import frozen
@@ -118,7 +118,9 @@ class PairPrior:
     def numbers(self) -> IntArray:
         """Position of the pair of any two columns, -1 where it is not among them; shape (N, N)."""
         found = np.full((len(self.n_bins), len(self.n_bins)), -1, dtype=np.int32)
-        found[self.pairs[:, 0], self.pairs[:, 1]] = found[self.pairs[:, 1], self.pairs[:, 0]] = np.arange(len(self.pairs))
+        found[self.pairs[:, 0], self.pairs[:, 1]] = found[self.pairs[:, 1], self.pairs[:, 0]] = np.arange(
+            len(self.pairs)
+        )
         return found
 
     @cached_property
@@ -374,6 +376,45 @@ class TreesEM(Solver[TreesProblem, TreesState, TreeFactors]):
     def value(self, state: TreesState) -> TreeFactors:
         """Return the factors."""
         return state.factors
+
+
+def chow_liu(known: PairPrior, n_rows: float, alpha: float) -> TreeFactors:
+    """Return the most likely tree of a whole table, from the tables of its pairs.
+
+    Parameters
+    ----------
+    known : PairPrior
+    n_rows : float
+        Rows of the whole table.
+    alpha : float
+        Rows of independent columns seen before.
+
+    Examples
+    --------
+    >>> tables = np.array([0.5, 0.0, 0.0, 0.5])
+    >>> known = PairPrior((2, 2), np.array([[0, 1]]), tables, (np.full(2, 0.5),) * 2, (np.full(2, 0.5),) * 2)
+    >>> chow_liu(known, 98.0, 2.0).tables
+    array([0.5 , 0.5 , 0.99, 0.01, 0.01, 0.99])
+    """
+    N = len(known.n_bins)
+    problem = TreesProblem(_NoRows(known.n_bins), n_rows, known, alpha, gamma=n_rows)
+    start = TreeFactors(Forest(known.n_bins, np.full((1, N), -1)), np.ones(1), np.concatenate(known.margins))
+    return problem.update_trees(start)[1]
+
+
+@dataclass(frozen=True)
+class _NoRows(TreeEngine):
+    """An engine without rows: what the prior knows is all there is."""
+
+    n_bins: tuple[int, ...]
+
+    def edge_sums(self, components: TreeComponents) -> EdgeSums:
+        return EdgeSums(np.ones(1), np.zeros(components.forest.n_entries), 0.0)
+
+    def pair_sums(self, components: TreeComponents, pairs: IntArray) -> PairSums:
+        del components
+        entries = int(pair_starts(self.n_bins, pairs)[-1])
+        return PairSums(np.ones(1), np.zeros((entries, 1)), np.zeros((sum(self.n_bins), 1)), 0.0)
 
 
 def averaged(models: Sequence[TreeFactors]) -> TreeFactors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
 import numpy as np
 
 from jointwise.dictionary import Dictionary
@@ -178,4 +179,3 @@ def short_run(
     """Return factors after a few steps: enough to compare choices by."""
     problem, start = settled_start(design, problem, rows, n_components, rng)
     return solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
-

@@ -91,7 +91,9 @@ class Design:
         """
         member = choose_columns(rows)
         others = [n for n in range(len(rows.schema)) if n not in member.columns]
-        counts = Counts(rows.schema, tuple(coarse), tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse)))
+        counts = Counts(
+            rows.schema, tuple(coarse), tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse))
+        )
         fitted = sorted([*others, *(member.columns if warp == "scores" else ())])
         chosen = {n: known[name] for n in fitted if known and (name := rows.schema.names[n]) in known}
         further = [n for n in fitted if n not in chosen]

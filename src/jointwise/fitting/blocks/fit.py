@@ -144,4 +144,3 @@ def _fit_model(
 
 def _in_memory(rows: Rows) -> CodedRows:
     return rows if isinstance(rows, CodedRows) else rows.take(np.arange(len(rows)))
-

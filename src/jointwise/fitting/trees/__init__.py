@@ -6,8 +6,8 @@ values of a column are to a tree, and `design` gathers what follows from columns
 """
 
 from jointwise.fitting.trees.choice import TreeChoice, choose_trees
-from jointwise.fitting.trees.fit import fit_trees
+from jointwise.fitting.trees.fit import fit_pairs_tree, fit_trees
 from jointwise.fitting.trees.options import TreeOptions
 from jointwise.fitting.trees.result import TreeFit
 
-__all__ = ["TreeChoice", "TreeFit", "TreeOptions", "choose_trees", "fit_trees"]
+__all__ = ["TreeChoice", "TreeFit", "TreeOptions", "choose_trees", "fit_pairs_tree", "fit_trees"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -155,15 +155,19 @@ class _Search:
 
     def best(self, numbers: Sequence[int], states: Sequence[int], stage: int, prior: int) -> tuple[int, int, int]:
         """Return the number of components, of states and the prior of the highest score found."""
-        at = nearest(numbers, FIRST_NUMBER)
-        ladder = range(len(self._priors))
-        tried: set[tuple[int, int, int]] = set()
-        while (at, stage, prior) not in tried:
-            tried.add((at, stage, prior))
-            at = climb(numbers, at, lambda number: self.held_out(number, states[stage], prior), LEAST_GAIN)
-            prior = climb(ladder, prior, lambda k: self.held_out(numbers[at], states[stage], k), LEAST_GAIN)
-            stage = climb(states, stage, lambda n: self.held_out(numbers[at], n, prior), LEAST_GAIN)
-        return numbers[at], states[stage], prior
+        ladders = numbers, range(len(self._priors)), states
+        at = [nearest(numbers, FIRST_NUMBER), prior, stage]
+        tried: set[tuple[int, ...]] = set()
+
+        def score(which: int, rung: int) -> float:
+            n_components, k, n_states = (rung if which == i else ladders[i][at[i]] for i in range(3))
+            return self.held_out(n_components, n_states, k)
+
+        while tuple(at) not in tried:
+            tried.add(tuple(at))
+            for which, ladder in enumerate(ladders):
+                at[which] = climb(ladder, at[which], partial(score, which), LEAST_GAIN)
+        return numbers[at[0]], states[at[2]], at[1]
 
     @cached_property
     def _problems(self) -> dict[tuple[int, int], tuple[StateSpace, CodedRows, CodedRows, TreesProblem]]:

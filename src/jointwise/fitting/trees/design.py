@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from jointwise._typing import AnyArray, FloatArray, IntArray
-from jointwise.axes import Axis
+from jointwise.axes import Axis, regrouping
 from jointwise.dictionary import Dictionary
 from jointwise.engines import bin_starts
 from jointwise.exceptions import InputError
@@ -216,6 +217,16 @@ def pair_prior(counted: PairwiseMarginals) -> PairPrior:
         pairs = _candidates(filled, means, starts, pairs)
     tables = [filled[starts[i] : starts[i + 1], starts[j] : starts[j + 1]].ravel() for i, j in pairs.tolist()]
     return PairPrior(n_bins, pairs, np.concatenate([np.empty(0), *tables]), tuple(means), tuple(margins))
+
+
+def regrouped_pairs(counted: PairwiseMarginals, axes: Sequence[Axis]) -> PairwiseMarginals:
+    """Return the pair counts of the same rows on coarser axes; see `Rows.regrouped`."""
+    lookups = [regrouping(fine, coarse)[:-1] for fine, coarse in zip(counted.axes, axes, strict=True)]
+    starts = bin_starts([axis.n_bins for axis in axes])
+    where = np.concatenate([start + lookup.astype(np.int64) for start, lookup in zip(starts, lookups, strict=False)])
+    merge = csr_array((np.ones(len(where)), (where, np.arange(len(where)))), shape=(int(starts[-1]), len(where)))
+    merged = merge @ np.asarray(counted.counts, dtype=np.float64)
+    return PairwiseMarginals(counted.schema, tuple(axes), (merge @ merged.T).T, counted.n_rows)
 
 
 def _simplex(counts: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Fit a mixture of trees: EM from groups of rows, and the average of several such fits; or one tree, from pair counts."""
+"""Fit a mixture of trees: EM from groups of rows, and the average of several such fits; or one tree, from pairs."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from dataclasses import replace
 
 import numpy as np
 
+from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
+from jointwise.fitting.counted import Counts
 from jointwise.fitting.models import alive, fit_models
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
 from jointwise.fitting.starts import part_sizes, spread_positions
-from jointwise.fitting.trees.choice import TreeChoice, choose_trees
-from jointwise.fitting.trees.design import StateSpace, TreeDesign
+from jointwise.fitting.trees.choice import FIRST_PRIOR, FIRST_STATES, PRIORS, TreeChoice, choose_trees
+from jointwise.fitting.trees.design import StateSpace, TreeDesign, pair_prior, regrouped_pairs
 from jointwise.fitting.trees.options import IDENTIFYING, TreeOptions
 from jointwise.fitting.trees.record import TreeRecord
 from jointwise.fitting.trees.result import TreeFit
 from jointwise.fitting.trees.start import start_factors
 from jointwise.joint.density import JointDensity
+from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows
 from jointwise.solvers import Solution, Status, solve
-from jointwise.solvers.trees_em import TreeFactors, TreesEM, TreesProblem, averaged
+from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesEM, TreesProblem, averaged, chow_liu
 
 # Groups of rows and the first trees are found on at most this many rows.
 START_ROWS = 20_000
@@ -87,26 +90,57 @@ def fit_trees(
     else:
         kept.remove()
     fitted = [run.value.take(alive(run.value.weights, coded.n_rows).tolist()) for run in stages.values()]
-    return _result(space, problem, averaged(fitted), names, fine, options, chosen, stages)
+    counts = fine.column_counts
+    return _result(space, problem.known, averaged(fitted), names, counts, options, chosen, stages, coded.n_rows)
+
+
+def fit_pairs_tree(marginals: PairwiseMarginals, options: TreeOptions, rng: np.random.Generator) -> TreeFit:
+    """Fit one tree to pair counts: the spanning tree of the largest mutual information.
+
+    Parameters
+    ----------
+    marginals : PairwiseMarginals
+    options : TreeOptions
+    rng : numpy.random.Generator
+        Deals counts to folds, where dictionaries are chosen.
+    """
+    if options.n_components not in {1, "auto"}:
+        raise InputError(
+            f"Pair counts tell of one tree; got n_components={options.n_components!r}. Use TreeMixture(1), or fit rows."
+        )
+    if not marginals.n_rows > 0:
+        raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    counts = tuple(np.asarray(marginals.marginal(n), dtype=np.float64) for n in range(len(marginals.axes)))
+    design = TreeDesign.of_counts(Counts(marginals.schema, marginals.axes, counts), marginals.axes, counts, rng)
+    alpha, gamma = PRIORS[FIRST_PRIOR]
+    choice = TreeChoice(
+        1,
+        FIRST_STATES if options.n_states == "auto" else options.n_states,
+        alpha if options.alpha == "auto" else float(options.alpha),
+        gamma if options.gamma == "auto" else float(options.gamma),
+    )
+    space = design.space(choice.n_states)
+    known = pair_prior(regrouped_pairs(marginals, space.axes))
+    factors = chow_liu(known, marginals.n_rows, choice.alpha)
+    return _result(space, known, factors, marginals.schema.names, counts, options, choice, {}, marginals.n_rows)
 
 
 def _result(
     space: StateSpace,
-    problem: TreesProblem,
+    known: PairPrior,
     factors: TreeFactors,
     names: Sequence[str],
-    counted: Rows,
+    counts: Sequence[FloatArray],
     options: TreeOptions,
     choice: TreeChoice,
     stages: dict[str, Solution[TreeFactors]],
+    n_rows: float,
 ) -> TreeFit:
-    density = JointDensity(space.schema, space.expert(factors, problem.known.margins)).marginal(names)
+    density = JointDensity(space.schema, space.expert(factors, known.margins)).marginal(names)
     axes = dict(zip(space.schema.names, space.axes, strict=True))
-    levels = level_counts(counted.schema, counted.column_counts)
-    return TreeFit(
-        density, options, choice, tuple(axes[name] for name in names), problem.n_rows, stages, tuple(stages.values()),
-        levels,
-    )  # fmt: skip
+    levels = level_counts(space.schema, counts)
+    own = tuple(axes[name] for name in names)
+    return TreeFit(density, options, choice, own, n_rows, stages, tuple(stages.values()), levels)
 
 
 def _fit_model(

@@ -48,7 +48,7 @@ class ColumnStates:
     shares : array of shape (further atoms,)
         Probability of the further states.
     log_masses : array of shape (n_bins,)
-        Logarithm of the mass of each bin under the column's own 1-D fit; zero for single values.
+        Logarithm of the mass of each bin under the column's own 1-D fit.
     groups : array of shape (n_bins, n_categories), optional
         Law of the categories in each state, of a column with too many; `atoms` are then the categories.
     """
@@ -110,13 +110,13 @@ class Column:
         n = self.axis.n_bins
         atoms = Dictionary.categories(n)
         if n <= most:
-            return ColumnStates(self.axis, atoms, np.empty(0), np.zeros(n))
+            return ColumnStates(self.axis, atoms, np.empty(0), _log_shares(self.counts))
         axis = grouped_categories(self.counts, most)
         where = regrouping(self.axis, axis)[:-1]
         table = np.zeros((axis.n_bins, n))
         table[where, np.arange(n)] = self.counts + unmet_rows(self.counts)
         sums = table.sum(axis=1, keepdims=True)
-        return ColumnStates(axis, atoms, np.empty(0), np.zeros(axis.n_bins), table / sums)
+        return ColumnStates(axis, atoms, np.empty(0), _log_shares(sums[:, 0]), table / sums)
 
     @property
     def _n_integers(self) -> int:
@@ -142,7 +142,7 @@ class Column:
         shares /= max(counts.sum(), 1.0) + shares.sum()
         if ends:
             atoms = atoms + Dictionary((self._wide(ends),))
-        return ColumnStates(axis, atoms, shares, np.zeros(axis.n_bins))
+        return ColumnStates(axis, atoms, shares, _log_shares(counts))
 
     def _wide(self, ends: list[tuple[float, float]]) -> Family:
         """Return an atom over all numbers between each of some ends."""
@@ -162,23 +162,29 @@ class Column:
         if not whole_line(axis) and not self._smooth.any() and self.variable.kind is not Kind.INTEGER:
             return self._spikes_alone(axis)
         low, high = self._ends(axis)
-        logs = _log_mass(self.warp(low), self.warp(high))
+        point = high - low == 1.0 if self.variable.kind is Kind.INTEGER else np.zeros(len(low), dtype=bool)
         warp = self.warp
-        if not (logs > LEAST_LOG_MASS).all():
+        logs = _log_mass(warp(low), warp(high))
+        if not (point | (logs > LEAST_LOG_MASS)).all():
             warp = _even_warp(axis.edges, self.variable)
             logs = _log_mass(warp(low), warp(high))
+        # spikes and the rest have their shares of the rows, and the rest is spread as its own fit says
+        counts = np.bincount(regrouping(self.axis, axis)[:-1], self.counts, minlength=axis.n_bins)
+        spiked = np.isin(low + 0.5, self.variable.spikes) & point
+        spiked = np.concatenate([spiked, np.ones(len(axis.spikes), dtype=bool)])
+        rest = np.log(max(float(counts[~spiked].sum()), UNMET_ROWS) / max(float(counts.sum()), UNMET_ROWS))
+        logs = np.where(spiked, _log_shares(counts), rest + np.append(logs, np.zeros(len(axis.spikes))))
         atoms = self._pieces(warp, low, high)
         if len(axis.spikes):
             atoms = atoms + Dictionary.points(axis.spikes)
-        return ColumnStates(axis, atoms, np.empty(0), np.concatenate([logs, np.zeros(len(axis.spikes))]))
+        return ColumnStates(axis, atoms, np.empty(0), logs)
 
     def _spikes_alone(self, axis: BinnedAxis) -> ColumnStates:
         """Return the states of numbers that are all spikes; the interval around them is for any other number."""
         start, end = self.variable.support
         others = self._wide([(start, end)])
-        return ColumnStates(
-            axis, Dictionary((others,)) + Dictionary.points(axis.spikes), np.empty(0), np.zeros(axis.n_bins)
-        )
+        atoms = Dictionary((others,)) + Dictionary.points(axis.spikes)
+        return ColumnStates(axis, atoms, np.empty(0), _log_shares(np.append(0.0, self.counts[-len(axis.spikes) :])))
 
     @cached_property
     def _smooth(self) -> FloatArray:
@@ -285,6 +291,12 @@ def _even_cuts(counts: FloatArray, n_bins: int) -> FloatArray:
     cuts = np.unique(above - nearer)
     # a cut beyond the last row, or before the first, would leave a bin without rows
     return cuts[(cuts < len(counts) - 1) & (total[cuts] > 0) & (total[cuts] < total[-1])]
+
+
+def _log_shares(counts: FloatArray) -> FloatArray:
+    """Logarithm of the share of each state, of states without rows too."""
+    rows = counts + unmet_rows(counts)
+    return np.asarray(np.log(rows / rows.sum()))
 
 
 def _log_mass(low: FloatArray, high: FloatArray) -> FloatArray:
