@@ -21,9 +21,10 @@ from jointwise.engines.trees import (
     pair_starts,
 )
 from jointwise.engines.trees.base import LEAST_LOG
+from jointwise.engines.trees.compiled import CompiledTreeEngine
 from jointwise.exceptions import InputError
 
-ENGINES = [ReferenceTreeEngine]
+ENGINES = [ReferenceTreeEngine, CompiledTreeEngine]
 
 
 def by_enumeration(codes, components, weights, pairs):

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import assume, given, settings
 from scipy import stats
 from tests.joint.cases import random_event, random_rows
-from tests.joint.forest_cases import SETTLED, enumerated, random_forest, random_tree, state_probabilities, twins
+from tests.joint.forest_cases import (
+    SETTLED,
+    enumerated,
+    random_forest,
+    random_law,
+    random_tree,
+    state_probabilities,
+    twins,
+)
 
 from jointwise import JointDensity
 from jointwise.dictionary import Dictionary
@@ -15,6 +23,7 @@ from jointwise.joint import ProductMixture, forest_reduce
 from jointwise.joint import forest as forest_module
 from jointwise.joint.events import Interval, Point, Values
 from jointwise.joint.forest import ForestMixture
+from jointwise.joint.forest_messages import Messages
 from jointwise.joint.forest_reduce import marginal
 from jointwise.joint.forest_tree import Tree
 from jointwise.joint.prediction import best_values, fill
@@ -51,6 +60,33 @@ def test_complete_rows_of_states_that_do_not_overlap(case):
     np.testing.assert_allclose(trees.logpdf(rows), whole.logpdf(rows), **CLOSE)
     evidence = trees._evidence(rows)
     assert all(each.all_settled for each in evidence)  # so that each edge is a lookup
+
+
+def grouped(rng):
+    """Six categories in two groups, which are hidden states, beside bins and another column of such categories."""
+    groups = np.zeros((2, 6))
+    groups[0, :2], groups[1, 2:5] = [0.3, 0.7], [0.2, 0.3, 0.5]  # no state emits the last category
+    nodes, parents = [-1, 0, 1, -1, 2], [-1, 0, 1, 1, 3]
+    law = [random_law(rng, rows, size) for rows, size in ((1, 2), (2, 3), (3, 2))]
+    tree = Tree(nodes, parents, (law[0], groups, random_law(rng, 6, 3), random_law(rng, 6, 2), groups))
+    atoms = Dictionary.categories(6)
+    return ForestMixture([1.0], [atoms, Dictionary.points([0.0, 1.0, 2.0]), atoms], [tree])
+
+
+def test_a_child_settles_the_state_of_a_hidden_parent():
+    f = grouped(np.random.default_rng(0))
+    assert set(f.trees[0].tellers) == {0, 3}
+    rows = np.array(np.meshgrid([0, 2, 5, np.nan], [0, 1, np.nan], [0, 1, 4, 5, np.nan])).reshape(3, -1).T
+    whole = enumerated(f)
+    np.testing.assert_allclose(f.logpdf(rows), whole.logpdf(rows), **CLOSE)
+    complete = rows[~np.isnan(rows).any(axis=1)]
+    messages = Messages(f.trees[0], f._evidence(complete), len(complete))
+    assert all(each.all_settled for each in messages.evidence)
+    for n in range(3):
+        ours, theirs = f.conditionals(n, rows), whole.conditionals(n, rows)
+        np.testing.assert_allclose(ours.log_evidence, theirs.log_evidence, **CLOSE)
+        possible = theirs.log_evidence > -np.inf
+        np.testing.assert_allclose(ours.atom_weights[possible], theirs.atom_weights[possible], **CLOSE)
 
 
 def test_likelihoods_far_below_the_smallest_number():
@@ -392,11 +428,15 @@ def test_completed_rows_keep_their_cells_and_have_density(case):
     np.testing.assert_array_equal(filled[~np.isnan(odd)], odd[~np.isnan(odd)])
 
 
-def test_rows_are_completed_in_blocks(monkeypatch):
-    monkeypatch.setattr(forest_module, "MOST_BELIEFS", 100)
+def test_blocks_of_rows_give_the_same(monkeypatch):
+    whole = chained(np.random.default_rng(1)).mixture
+    monkeypatch.setattr(forest_module, "MOST_LIKELIHOODS", 100)
     f = chained(np.random.default_rng(1)).mixture
     rows = f.sample(30, np.random.default_rng(0))
     rows[::2, 1] = rows[::3, 3] = np.nan
+    np.testing.assert_allclose(f.logpdf(rows), whole.logpdf(rows), **CLOSE)
+    np.testing.assert_allclose(f.cdf(rows), whole.cdf(rows), **CLOSE)
+    np.testing.assert_allclose(f.conditionals(2, rows).mean(), whole.conditionals(2, rows).mean(), **CLOSE)
     assert np.isfinite(f.logpdf(f.complete(rows, np.random.default_rng(0)))).all()
 
 

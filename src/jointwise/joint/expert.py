@@ -179,6 +179,6 @@ class Expert(ABC):
         raise NotImplementedError  # a kind that is written to files has its own
 
 
-def in_blocks(function: Callable[[FloatArray], FloatArray], X: FloatArray) -> FloatArray:
-    """Values of ``function`` for the rows of ``X``, some thousand rows at a time."""
-    return np.concatenate([function(X[start : start + BLOCK]) for start in range(0, max(len(X), 1), BLOCK)])
+def in_blocks(function: Callable[[FloatArray], FloatArray], X: FloatArray, size: int = BLOCK) -> FloatArray:
+    """Values of ``function`` for the rows of ``X``, ``size`` rows at a time."""
+    return np.concatenate([function(X[start : start + size]) for start in range(0, max(len(X), 1), size)])

@@ -43,8 +43,8 @@ from jointwise.joint.simplex import log, simplex
 
 # Most pairs of states of two variables that become a mixture of products.
 MOST_PAIRS = 1 << 20
-# Most numbers of beliefs that are kept at once to draw states (32 MB).
-MOST_BELIEFS = 1 << 22
+# Most likelihoods of states held at once, of all nodes in a block of rows (64 MB).
+MOST_LIKELIHOODS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,12 @@ class ForestMixture(Expert):
 
     def component_logpdf(self, X: FloatArray) -> FloatArray:
         """Return log lam[r] + log f(x | r) of encoded rows (n, N), missing cells integrated out; shape (n, F)."""
-        return self._component_logs(self._evidence(X), len(X))
+        return in_blocks(lambda rows: self._component_logs(self._evidence(rows), len(rows)), X, self._block)
+
+    @cached_property
+    def _block(self) -> int:
+        """Rows evaluated at once."""
+        return max(1, min(BLOCK, MOST_LIKELIHOODS // max(sum(tree.states) for tree in self.trees)))
 
     def _evidence(self, X: FloatArray) -> list[Evidence]:
         return [Evidence.of(d.logpdf, X[:, n]) for n, d in enumerate(self.dictionaries)]
@@ -124,7 +129,7 @@ class ForestMixture(Expert):
 
     def cdf(self, X: FloatArray) -> FloatArray:
         """P(X_1 <= x_1, ..., X_N <= x_N), missing cells integrated out; shape (n,)."""
-        return np.minimum(np.exp(in_blocks(self._log_cdf, X)), 1.0)
+        return np.minimum(np.exp(in_blocks(self._log_cdf, X, self._block)), 1.0)
 
     def _log_cdf(self, X: FloatArray) -> FloatArray:
         evidence = [Evidence.of(partial(_log_cdf, d), X[:, n]) for n, d in enumerate(self.dictionaries)]
@@ -149,7 +154,7 @@ class ForestMixture(Expert):
         """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
         others = X.copy()
         others[:, n] = np.nan
-        logs = in_blocks(lambda rows: self._state_logs(n, rows), others)
+        logs = in_blocks(lambda rows: self._state_logs(n, rows), others, self._block)
         log_evidence = log_sum(logs)
         impossible = np.isneginf(log_evidence)
         logs[impossible] = log(self.margin(n).weights)
@@ -183,6 +188,8 @@ class ForestMixture(Expert):
 
     def marginal(self, keep: Sequence[int]) -> Expert:
         """Expert of the variables at the positions ``keep``; of products if these are one or two."""
+        if len(keep) == 1:
+            return ProductMixture(self.weights, (self.factor(keep[0])[1],), (self.dictionaries[keep[0]],))
         dictionaries = tuple(self.dictionaries[n] for n in keep)
         return simplest(self.weights, dictionaries, tuple(marginal(tree, keep) for tree in self.trees))
 
@@ -234,9 +241,8 @@ class ForestMixture(Expert):
         """
         out = X.copy()
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
-        most = max(1, min(BLOCK, MOST_BELIEFS // max(sum(tree.states) for tree in self.trees)))
-        for start in range(0, len(incomplete), most):
-            rows = incomplete[start : start + most]
+        for start in range(0, len(incomplete), self._block):
+            rows = incomplete[start : start + self._block]
             out[rows] = np.where(np.isnan(X[rows]), self._completed(X[rows], rng), X[rows])
         return out
 

@@ -7,12 +7,14 @@ that lies below:
 
 where e(s) is the likelihood of the node's own cell. A cell that only one state can emit is *settled*: its node needs no
 vector of likelihoods, and an edge between two settled cells is one entry of its table. So complete rows of states that
-do not overlap cost a lookup for each edge. All is done in log space, for all rows at once.
+do not overlap cost a lookup for each edge. A hidden node is settled too if a child tells its state. All is done in log
+space, for all rows at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -23,29 +25,29 @@ from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.joint.forest_tree import HIDDEN, ROOT, Tree
 
 
+@dataclass(frozen=True, eq=False)
 class Evidence:
-    """What n rows say about the states of one variable.
+    """What n rows say about the states of one node.
 
     Parameters
     ----------
-    logs : array of shape (U, S)
-        Log-likelihood of each state, for each of U different values.
-    where : array of shape (n,)
-        Value of each row.
-    missing : array of shape (U,)
-        Which of the values say nothing.
+    settled : array of shape (n,)
+        Which rows leave one state, or none.
+    states : array of shape (n,)
+        That state, where settled.
+    log_likelihood : array of shape (n,)
+        Log-likelihood of the settled cells given that state, -inf for a cell that no state can emit; zero for others.
+    heard : array of shape (k,)
+        Rows whose cell says something but leaves several states.
+    said : array of shape (k, S)
+        Log-likelihoods of the states in those rows.
     """
 
-    def __init__(self, logs: FloatArray, where: IntArray, missing: BoolArray) -> None:
-        possible = logs > -np.inf
-        settled = ~missing & (possible.sum(axis=1) <= 1)  # an impossible value is settled too, at likelihood zero
-        state = possible.argmax(axis=1)
-        self._logs, self._where, self._missing = logs, where, missing
-        self._vague = ~missing & ~settled
-        self.settled = settled[where]
-        self.states = state[where]
-        self.all_settled = bool(settled.all()) and where.size > 0
-        self.log_likelihood = np.where(settled, logs[np.arange(len(logs)), state], 0.0)[where]
+    settled: BoolArray
+    states: IntArray
+    log_likelihood: FloatArray
+    heard: IntArray
+    said: FloatArray
 
     @classmethod
     def of(cls, log_likelihood: Callable[[FloatArray], FloatArray], x: FloatArray) -> Evidence:
@@ -58,33 +60,44 @@ class Evidence:
         x : array of shape (n,)
         """
         values, where = np.unique(x, return_inverse=True)  # sorts NaN last
-        missing = np.isnan(values)
-        logs = log_likelihood(values)
-        logs[missing] = 0.0
-        return cls(logs, where, missing)
+        logs, seen = log_likelihood(values), ~np.isnan(values)
+        possible = logs > -np.inf
+        state, settled = possible.argmax(axis=1), seen & (possible.sum(axis=1) <= 1)
+        here = np.where(settled, logs[np.arange(len(logs)), state], 0.0)
+        heard = np.flatnonzero((seen & ~settled)[where])
+        return cls(settled[where], state[where], here[where], heard, logs[where[heard]])
+
+    @classmethod
+    def none(cls, n: int) -> Evidence:
+        """Evidence of a hidden node in n rows."""
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64), np.zeros(n), nothing, np.empty((0, 1)))
+
+    @classmethod
+    def told(cls, child: Evidence, origin: IntArray) -> Evidence:
+        """Evidence of a hidden node, from a child each of whose states has one state of the parent as its origin."""
+        return replace(cls.none(len(child.states)), settled=child.settled, states=origin[child.states])
+
+    @cached_property
+    def all_settled(self) -> bool:
+        """Whether all rows settle the state."""
+        return bool(self.settled.all())
 
     @cached_property
     def open(self) -> BoolArray:
         """Rows that do not settle the state; shape (n,)."""
         return np.asarray(~self.settled)
 
-    @cached_property
-    def heard(self) -> IntArray:
-        """Rows whose cell says something but leaves several states."""
-        return np.flatnonzero(self._vague[self._where])
-
-    def said(self) -> FloatArray:
-        """Log-likelihoods of the states in the rows `heard`; shape (rows, S)."""
-        return np.asarray(self._logs[self._where[self.heard]])
-
     def take(self, rows: IntArray) -> Evidence:
-        """Evidence of some rows."""
-        return Evidence(self._logs, self._where[rows], self._missing)
-
-
-def nothing(n: int) -> Evidence:
-    """Evidence of a hidden node in n rows."""
-    return Evidence(np.zeros((1, 1)), np.zeros(n, dtype=np.int64), np.ones(1, dtype=bool))
+        """Evidence of some rows, increasing."""
+        here = np.isin(self.heard, rows)
+        return Evidence(
+            self.settled[rows],
+            self.states[rows],
+            self.log_likelihood[rows],
+            np.searchsorted(rows, self.heard[here]),
+            self.said[here],
+        )
 
 
 class Messages:
@@ -107,9 +120,11 @@ class Messages:
     """
 
     def __init__(self, tree: Tree, evidence: Sequence[Evidence], n: int) -> None:
-        hidden = nothing(n)
+        hidden = Evidence.none(n)
         self.tree, self.total = tree, np.zeros(n)
         self.evidence = [hidden if v == HIDDEN else evidence[v] for v in tree.variables.tolist()]
+        for node, (child, origin) in tree.tellers.items():
+            self.evidence[node] = Evidence.told(self.evidence[child], origin)
         self.beliefs: list[FloatArray | None] = [None] * tree.n_nodes
         self._live: list[BoolArray | None] = [None] * tree.n_nodes  # rows with a belief
 
@@ -159,7 +174,7 @@ class Messages:
         """Add what a node's own cells say, where they leave several states."""
         own = self.evidence[node]
         if own.heard.size:
-            self._tell(node, own.heard, own.said())
+            self._tell(node, own.heard, own.said)
 
     def _start(self, root: int) -> None:
         """Add the law of a root's states."""

@@ -107,6 +107,19 @@ class Tree:
         return tuple(out[::-1])
 
     @cached_property
+    def tellers(self) -> dict[int, tuple[int, IntArray]]:
+        """For hidden nodes, children first: a child whose state tells its parent's, and that for each of its states."""
+        found: dict[int, tuple[int, IntArray]] = {}
+        for node in self.upwards:
+            for child in self.children[node] if self.variables[node] == HIDDEN else ():
+                possible = self.tables[child] > 0
+                told = self.variables[child] != HIDDEN or child in found
+                if told and (possible.sum(axis=0) <= 1).all():
+                    found[node] = child, possible.argmax(axis=0)
+                    break
+        return found
+
+    @cached_property
     def logs(self) -> tuple[FloatArray, ...]:
         """Logarithms of the tables."""
         return tuple(log(table) for table in self.tables)

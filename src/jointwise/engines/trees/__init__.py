@@ -32,13 +32,24 @@ __all__ = [
     "tree_engine",
 ]
 
+# From this many cells on, compiled passes repay loading the compiler: a fit makes dozens, a hundred times faster each.
+COMPILED_TREE_CELLS = 300
+
 
 def tree_engine(
     codes: CodeArray,
     n_bins: Sequence[int],
     weights: FloatArray | None = None,
-    device: str = "cpu",  # noqa: ARG001
-    n_threads: int | None = None,  # noqa: ARG001
+    device: str = "cpu",
+    n_threads: int | None = None,
 ) -> TreeEngine:
     """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones."""
-    return ReferenceTreeEngine(codes, n_bins, weights)
+    if device == "cuda":
+        from jointwise.engines.trees.cuda import CudaTreeEngine  # loads PyTorch
+
+        return CudaTreeEngine(codes, n_bins, weights)
+    if codes.size < COMPILED_TREE_CELLS:
+        return ReferenceTreeEngine(codes, n_bins, weights)
+    from jointwise.engines.trees.compiled import CompiledTreeEngine  # loads numba, which small fits do not need
+
+    return CompiledTreeEngine(codes, n_bins, weights, n_threads)

@@ -107,10 +107,42 @@ class Forest:
         place = r * len(self.n_bins) + n
         return flat[self.starts[place] : self.starts[place + 1]].reshape(-1, self.n_bins[n])
 
+    @cached_property
+    def padded(self) -> PaddedTables:
+        """Where the entries are if every table has one more state, "missing", for the column and for its parent."""
+        bins = np.tile(self.n_bins, self.n_trees)
+        above = np.where(self.parents < 0, 0, np.array(self.n_bins)[self.parents]).ravel()
+        starts = bin_starts(((above + 1) * (bins + 1)).tolist())
+        table = np.repeat(np.arange(len(bins)), np.diff(self.starts))
+        row, column = np.divmod(np.arange(self.n_entries) - self.starts[table], bins[table])
+        return PaddedTables(starts, starts[table] + row * (bins[table] + 1) + column)
+
     def check(self, n_bins: Sequence[int]) -> None:
         """Raise unless the trees are over columns with these numbers of states."""
         if self.n_bins != tuple(n_bins):
             raise InputError("The trees are over columns with other states than the rows have.")
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedTables:
+    """Tables of shape (S_parent + 1, S_n + 1), or (1, S_n + 1) for a root, end to end: no cell needs a question.
+
+    Parameters
+    ----------
+    starts : array of shape (F N + 1,)
+        Where each table begins, and the end.
+    places : array of shape (entries,)
+        Where each entry of the tables without "missing" is.
+    """
+
+    starts: IntArray
+    places: IntArray
+
+    def fill(self, entries: FloatArray) -> FloatArray:
+        """Return padded tables of these entries, zero for "missing"."""
+        padded = np.zeros(self.starts[-1])
+        padded[self.places] = entries
+        return padded
 
 
 @dataclass(frozen=True, eq=False)
