@@ -25,7 +25,7 @@ from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 
 # What a short look fits.
-LOOK_COMPONENTS, LOOK_STATES, LOOK_PRIOR = 8, 16, (1.0, 10.0)
+LOOK_COMPONENTS, LOOK_STATES, LOOK_PRIOR = 8, 16, (10.0, 30.0)
 
 
 class TreeMixture(DensityEstimator[TreeOptions]):

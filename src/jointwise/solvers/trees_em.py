@@ -117,7 +117,7 @@ class PairPrior:
     @cached_property
     def numbers(self) -> IntArray:
         """Position of the pair of any two columns, -1 where it is not among them; shape (N, N)."""
-        found = np.full((len(self.n_bins), len(self.n_bins)), -1, dtype=np.int32)
+        found = np.full((len(self.n_bins), len(self.n_bins)), -1, dtype=np.int64)
         found[self.pairs[:, 0], self.pairs[:, 1]] = found[self.pairs[:, 1], self.pairs[:, 0]] = np.arange(
             len(self.pairs)
         )

@@ -24,8 +24,8 @@ from jointwise.solvers.trees_em import TreeFactors, TreesEM, TreesProblem
 # columns and of the whole table.
 NUMBERS = (1, 2, 4, 8, 16, 32, 64)
 STATES = (8, 16, 32)
-PRIORS = ((0.3, 3.0), (1.0, 10.0), (3.0, 30.0), (10.0, 100.0))
-FIRST_NUMBER, FIRST_STATES, FIRST_PRIOR = 8, 16, 1
+PRIORS = ((1.0, 3.0), (3.0, 10.0), (10.0, 30.0), (30.0, 100.0), (100.0, 300.0), (300.0, 1000.0))
+FIRST_NUMBER, FIRST_STATES, FIRST_PRIOR = 8, 16, 2
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 16
 # Larger tables bear more components: their number grows with this power of the rows.

@@ -64,5 +64,5 @@ def _ranks(sample: CodedRows, n: int, axis: Axis) -> FloatArray:
     shares = np.empty(axis.n_bins)
     shares[order] = (np.cumsum(counts[order]) - counts[order] / 2) / max(float(counts.sum()), 1e-300)
     shares -= counts @ shares / max(float(counts.sum()), 1e-300)
-    spread = np.sqrt(counts @ shares**2 / max(float(counts.sum()), 1e-300))
+    spread = float(np.sqrt(counts @ shares**2 / max(float(counts.sum()), 1e-300)))
     return np.asarray(np.append(shares / max(spread, 1e-6), np.nan)[sample.codes[:, n]])

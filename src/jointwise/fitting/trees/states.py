@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import log_ndtr
 
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, regrouping
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian, Lattice, PointMass, StudentT, Truncated, Warped
@@ -126,7 +126,7 @@ class Column:
     def _integers(self) -> ColumnStates:
         low, high = self.variable.observed
         axis = BinnedAxis(np.arange(low, high) + 0.5)
-        counts = np.bincount(regrouping(self.axis, axis)[:-1], self.counts, minlength=axis.n_bins)
+        counts = self._on(axis)
         atoms = Dictionary.points(np.arange(low, high + 1))
         start, end = self.variable.support
         wide = [(-np.inf, low - 1), (high + 1, np.inf)]
@@ -155,6 +155,11 @@ class Column:
         cut = Truncated(law, np.array([a for a, _ in ends]) - reach, np.array([b for _, b in ends]) + reach)
         return Lattice(cut) if whole else cut
 
+    def _on(self, axis: BinnedAxis) -> FloatArray:
+        """Return the counts of the bins of a coarser axis."""
+        where = regrouping(self.axis, axis)[:-1]
+        return np.bincount(where, self.counts, minlength=axis.n_bins).astype(np.float64)
+
     # ---- bins --------------------------------------------------------------------------------------------
 
     def _bins(self, n_bins: int) -> ColumnStates:
@@ -169,7 +174,7 @@ class Column:
             warp = _even_warp(axis.edges, self.variable)
             logs = _log_mass(warp(low), warp(high))
         # spikes and the rest have their shares of the rows, and the rest is spread as its own fit says
-        counts = np.bincount(regrouping(self.axis, axis)[:-1], self.counts, minlength=axis.n_bins)
+        counts = self._on(axis)
         spiked = np.isin(low + 0.5, self.variable.spikes) & point
         spiked = np.concatenate([spiked, np.ones(len(axis.spikes), dtype=bool)])
         rest = np.log(max(float(counts[~spiked].sum()), UNMET_ROWS) / max(float(counts.sum()), UNMET_ROWS))
@@ -282,7 +287,7 @@ def whole_line(axis: BinnedAxis) -> bool:
     return len(axis.edges) > 0
 
 
-def _even_cuts(counts: FloatArray, n_bins: int) -> FloatArray:
+def _even_cuts(counts: FloatArray, n_bins: int) -> IntArray:
     """Return the cuts (i: between bins i and i + 1) whose cumulative counts are closest to even shares."""
     total = np.cumsum(counts)
     targets = total[-1] * np.arange(1, n_bins) / n_bins
@@ -290,7 +295,8 @@ def _even_cuts(counts: FloatArray, n_bins: int) -> FloatArray:
     nearer = (above > 0) & (np.abs(total[np.maximum(above - 1, 0)] - targets) <= np.abs(total[above] - targets))
     cuts = np.unique(above - nearer)
     # a cut beyond the last row, or before the first, would leave a bin without rows
-    return cuts[(cuts < len(counts) - 1) & (total[cuts] > 0) & (total[cuts] < total[-1])]
+    kept: IntArray = cuts[(cuts < len(counts) - 1) & (total[cuts] > 0) & (total[cuts] < total[-1])]
+    return kept
 
 
 def _log_shares(counts: FloatArray) -> FloatArray:
