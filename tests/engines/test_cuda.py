@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from tests.engines import tree_cases
 from tests.engines.block_cases import assert_close, make_codes, make_components, make_layout
 
 from jointwise import JUPAD
@@ -14,6 +15,8 @@ from jointwise.engines import ReferenceEngine, cuda, pair_counts, posterior_engi
 from jointwise.engines.blocks import block_engine
 from jointwise.engines.blocks import cuda as block_cuda
 from jointwise.engines.cuda import check_cuda
+from jointwise.engines.trees import cuda as tree_cuda
+from jointwise.engines.trees import tree_engine
 from jointwise.exceptions import DeviceError, MissingDependencyError
 
 
@@ -116,6 +119,28 @@ def test_blocks_of_rows_that_do_not_fit_are_sent_one_by_one(monkeypatch):
     engine = block_engine(codes, layout, weights, "cuda")
     for _ in range(2):
         assert_close(engine.sums(components), block_engine(codes, layout, weights).sums(components), 1e-8)
+
+
+@card
+@pytest.mark.parametrize(
+    ("n_bins", "F", "missing"),
+    [([2] * 20, 12, 0.0), ([2] * 20, 3, 0.1), ([16] * 6, 4, 0.05), ([300, 5, 2], 2, 0.3), ([4], 1, 0.5)],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_trees_agree_with_those_of_the_processor(monkeypatch, n_bins, F, missing, weighted):
+    """All in float64: only the order of additions differs. Rows are in several blocks and batches."""
+    rng = np.random.default_rng(F)
+    components = tree_cases.make_components(rng, tree_cases.make_forest(rng, n_bins, F))
+    codes = tree_cases.make_codes(rng, n_bins, 5_003, missing)
+    weights = rng.gamma(1.0, size=len(codes)) if weighted else None
+    monkeypatch.setattr(cuda, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(cuda, "STREAM_ROWS", 3000)
+    monkeypatch.setattr(tree_cuda, "BATCH_BYTES", 1 << 24)
+    found, plain = (tree_engine(codes, n_bins, weights, device) for device in ("cuda", "cpu"))
+    pairs = tree_cases.all_pairs(len(n_bins))
+    for _ in range(2):
+        tree_cases.assert_close(found.edge_sums(components), plain.edge_sums(components), 1e-8)
+        tree_cases.assert_close(found.pair_sums(components, pairs), plain.pair_sums(components, pairs), 1e-8)
 
 
 @card

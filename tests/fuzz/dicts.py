@@ -12,6 +12,7 @@ from tests.fuzz.case import Case, law, refused
 from jointwise import Dictionary, PairwiseMarginals, Profile
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis
 from jointwise.families import family_from_dict
+from jointwise.joint.forest_tree import Tree
 from jointwise.tables.variables import Schema, Variable
 
 # Some readers are functions and some are classes.
@@ -21,6 +22,7 @@ READERS = {
     "axis": Axis.from_dict,
     "family": family_from_dict,
     "dictionary": Dictionary.from_dict,
+    "tree": Tree.from_dict,
     "marginals": PairwiseMarginals.from_dict,
 }
 TREES = st.recursive(
@@ -45,6 +47,7 @@ def good() -> dict[str, list[Any]]:
         "axis": [BinnedAxis([0.0, 1.0], [0.5]).to_dict(), DiscreteAxis([0.0, 2.0]).to_dict()],
         "family": [family for d in dictionaries for family in d["families"]],
         "dictionary": dictionaries,
+        "tree": [tree.to_dict() for tree in material.trees().mixture.trees],
         "marginals": [marginals.to_dict()],
     }
 
@@ -72,6 +75,8 @@ def use(name: str, made: Any) -> None:
         points = np.array([-1.0, 0.0, 0.5, 3.0])
         law(not np.isnan(made.cdf(points)).any(), "a cumulative probability is not a number")
         law(not np.isnan(made.logpdf(points)).any(), "a log-density is not a number")
+    if name == "tree":
+        law(all(np.isclose(p.sum(), 1.0) for p in made.marginals), "probabilities do not sum to one")
     if name == "axis":
         law(made.index(np.array([0.0, np.nan])).max() <= made.n_bins, "a bin beyond the last")
     if name == "marginals":

@@ -29,6 +29,8 @@ from jointwise.families import (
     Uniform,
 )
 from jointwise.fitting import checkpoint
+from jointwise.joint.forest import ForestMixture
+from jointwise.joint.forest_tree import Tree
 from jointwise.joint.product import ProductMixture
 from jointwise.tables.variables import Schema, Variable
 
@@ -39,7 +41,7 @@ CHECKPOINTED = {"n_components": 2, "n_models": 2, "n_init": 1, "n_bins": 8, "ran
 @cache
 def densities() -> tuple[JointDensity, ...]:
     """Return densities that together hold every kind of variable and every family of atoms."""
-    return (_people(), _dates(), _families(), _conditioned())
+    return (_people(), _dates(), _families(), _conditioned(), trees())
 
 
 def _density(named: list[tuple[Variable, Dictionary]], n_components: int, seed: int, container: str) -> JointDensity:
@@ -99,6 +101,26 @@ def _families() -> JointDensity:
 def _conditioned() -> JointDensity:
     """Atoms that are truncated, as conditioning leaves them."""
     return _families().condition({"v0": (-1.0, None), "v1": (0.5, 4.0), "k": (1, 20)})
+
+
+@cache
+def trees() -> JointDensity:
+    """Return a density of two trees, one with a hidden node, over bins with a spike, categories and integers."""
+    rng = np.random.default_rng(3)
+    pieces = tuple(Gaussian(0.0, 2.0).truncate(low, high) for low, high in ((-np.inf, 0.3), (0.3, np.inf)))
+    named = [
+        (Variable("x", "continuous", spikes=(1.0,)), Dictionary((*pieces, PointMass(1.0)))),
+        (Variable("sex", "categorical", categories=("F", "M"), dtype="string"), Dictionary.categories(2)),
+        (Variable("k", "integer", dtype="int64"), Dictionary.points([0, 1, 2])),
+        (Variable("y", "continuous"), Dictionary((Gaussian([0.0, 1.0], 1.0),))),
+    ]
+    made = []
+    for variables, parents in (((0, 1, 2, 3), (-1, 0, 0, 1)), ((3, -1, 2, 1, 0), (-1, 0, 1, 1, -1))):
+        sizes = [2 if v < 0 else named[v][1].n_atoms for v in variables]
+        laws = [rng.dirichlet(np.ones(s), 1 if p < 0 else sizes[p]) for s, p in zip(sizes, parents, strict=True)]
+        made.append(Tree(variables, parents, laws))
+    mixture = ForestMixture([0.4, 0.6], tuple(d for _, d in named), made)
+    return JointDensity(Schema(tuple(v for v, _ in named), "dict"), mixture)
 
 
 @cache

@@ -1,9 +1,12 @@
-"""CodedRows: coarser axes, values of codes, and blocks of columns."""
+"""CodedRows: coarser axes, values of codes, blocks of columns, and trees."""
 
 import numpy as np
 import pytest
+from tests.engines import tree_cases
 
 from jointwise.engines.blocks import BlockComponents, BlockLayout, ReferenceBlockEngine
+from jointwise.engines.trees import ReferenceTreeEngine
+from jointwise.engines.trees.compiled import CompiledTreeEngine
 from jointwise.exceptions import InputError
 from jointwise.marginals import Profile
 from jointwise.rows import coded as coded_module
@@ -106,3 +109,17 @@ def test_a_block_of_the_rows():
     np.testing.assert_allclose(found.spikes[1][1].sum(), rows.marginal(1)[-1])
     with pytest.raises(InputError, match="other axes"):
         rows.regrouped(coarse).block_engine(layout)
+
+
+def test_trees_over_the_rows():
+    fine, coarse, _ = make_rows(weights=np.arange(500.0))
+    rows, rng = fine.regrouped(coarse), np.random.default_rng(0)
+    components = tree_cases.make_components(rng, tree_cases.make_forest(rng, rows.n_bins, 2))
+    pairs = tree_cases.all_pairs(len(rows.n_bins))
+    found, expected = rows.tree_engine(), ReferenceTreeEngine(rows.codes, rows.n_bins, rows.weights)
+    assert isinstance(found, CompiledTreeEngine)
+    tree_cases.assert_close(found.edge_sums(components), expected.edge_sums(components))
+    tree_cases.assert_close(found.pair_sums(components, pairs), expected.pair_sums(components, pairs))
+    assert found.edge_sums(components).totals.sum() == pytest.approx(rows.n_rows)
+    with pytest.raises(InputError, match="other states"):
+        fine.tree_engine().edge_sums(components)

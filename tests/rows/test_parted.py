@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engines import tree_cases
 
 from jointwise import engines
 from jointwise.axes import BinnedAxis
@@ -189,6 +190,59 @@ def test_large_parts_of_a_block_side_by_side_give_the_same_bits():
         assert each.log_likelihood == found[0].log_likelihood
     # in one thread or in all
     assert whole.block_engine(layout).sums(components).log_likelihood == found[0].log_likelihood
+
+
+@given(
+    n=st.integers(1, 40),
+    places=st.lists(st.integers(0, 40), max_size=6),
+    seed=st.integers(0, 99),
+    weighted=st.booleans(),
+)
+@settings(deadline=None, max_examples=40)
+def test_any_cut_gives_the_same_sums_of_trees(n, places, seed, weighted):
+    whole = coded(n, [5, 4, 3], seed, weighted=weighted)
+    rows = parted(whole, [min(place, n) for place in places])
+    components, pairs = trees_of(whole, seed), tree_cases.all_pairs(3)
+    a, b = (each.tree_engine() for each in (rows, whole))
+    tree_cases.assert_close(a.edge_sums(components), b.edge_sums(components))
+    tree_cases.assert_close(a.pair_sums(components, pairs), b.pair_sums(components, pairs))
+
+
+def test_large_parts_of_trees_side_by_side_give_the_same_bits():
+    whole = coded(60_000, [20, 8, 4])
+    components, pairs = trees_of(whole), tree_cases.all_pairs(3)
+    read_only = whole.codes.view()
+    read_only.flags.writeable = False
+    ready = threading.Barrier(4)
+
+    def one_pass(part):
+        ready.wait(30)
+        edges = parted_module._tree_edge_sums(part, components)
+        return edges.edges, parted_module._tree_pair_sums(part, components, pairs).pairs
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(one_pass, [Part(whole.codes), Part(read_only)] * 2))
+    engine = whole.tree_engine()  # in one thread or in all
+    found.append((engine.edge_sums(components).edges, engine.pair_sums(components, pairs).pairs))
+    for edges, counts in found[1:]:
+        assert np.array_equal(edges, found[0][0])
+        assert np.array_equal(counts, found[0][1])
+
+
+def test_trees_and_pairs_of_other_rows_are_refused_before_any_part_is_asked():
+    rows, components = parted(coded(9, [5, 4, 2]), []), trees_of(coded(9, [5, 4, 3]))
+    with pytest.raises(InputError, match="other states"):
+        rows.tree_engine().edge_sums(components)
+    with pytest.raises(InputError, match="other states"):
+        rows.tree_engine().pair_sums(components, tree_cases.all_pairs(3))
+    with pytest.raises(InputError, match="i < j below 3"):
+        rows.tree_engine().pair_sums(trees_of(rows), np.array([[1, 3]]))
+    assert rows._parts.n_passes == 0
+
+
+def trees_of(rows, seed=2):
+    rng = np.random.default_rng(seed)
+    return tree_cases.make_components(rng, tree_cases.make_forest(rng, rows.n_bins, 3))
 
 
 def test_a_layout_of_other_rows_is_refused():

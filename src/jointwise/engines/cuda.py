@@ -137,6 +137,13 @@ def _sent(codes: CodeArray, device: str) -> Iterator[Any]:
         yield sent.t().contiguous()  # a column's codes side by side, for neighbouring threads
 
 
+def unpacked(codes: Any) -> Any:
+    """Return sent codes as int64."""
+    import torch
+
+    return codes.long() & 0xFFFF if codes.dtype == torch.int16 else codes.long()
+
+
 def _launch(block: Any, starts: Any, log_tables: Any, log_mixing: Any, weights: Any) -> tuple[Any, Any, Any]:
     """Return counts (bins, F), totals (F,) and log-likelihood of one block of codes, in float64."""
     import torch

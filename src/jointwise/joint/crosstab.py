@@ -49,26 +49,36 @@ def partition_masses(dictionary: Dictionary, coefficients: FloatArray, regions: 
         Weights of the atoms in each component.
     regions : sequence of regions of one variable
     """
+    return np.asarray(partition_atom_masses(dictionary, regions) @ coefficients)
+
+
+def partition_atom_masses(dictionary: Dictionary, regions: Sequence[Region]) -> FloatArray:
+    """Mass of each region under each atom, an interval without the points that are regions; shape (regions, L)."""
     intervals = [i for i, region in enumerate(regions) if isinstance(region, Interval)]
-    masses = np.empty((len(regions), coefficients.shape[1]))
+    masses = np.empty((len(regions), dictionary.n_atoms))
     if intervals:
         points = np.unique([region.value for region in regions if isinstance(region, Point)])
         low, high = np.array([(r.low, r.high) for r in regions if isinstance(r, Interval)]).T
         holds = (low[:, None] <= points) & (points <= high[:, None])
         # subtracted atom by atom, so that an interval with point masses alone is left with exactly zero
         rest = dictionary.closed_mass(low, high) - holds @ dictionary.point_mass(points)
-        masses[intervals] = np.maximum(rest, 0.0) @ coefficients
+        masses[intervals] = np.maximum(rest, 0.0)
     for i in sorted(set(range(len(regions))) - set(intervals)):
-        masses[i] = region_masses(dictionary, coefficients, regions[i])
+        masses[i] = atom_masses(dictionary, regions[i])
     return masses
 
 
 def region_masses(dictionary: Dictionary, coefficients: FloatArray, region: Region) -> FloatArray:
     """P(X in region | component); shape (F,)."""
+    return np.asarray(atom_masses(dictionary, region) @ coefficients)
+
+
+def atom_masses(dictionary: Dictionary, region: Region) -> FloatArray:
+    """P(X in region) under each atom; shape (L,)."""
     if isinstance(region, Interval):
-        return np.asarray(dictionary.closed_mass(region.low, region.high) @ coefficients)
+        return dictionary.closed_mass(region.low, region.high)
     values = np.array([region.value]) if isinstance(region, Point) else np.array(region.values)
-    return np.asarray(value_masses(dictionary, values, region.half).sum(axis=0) @ coefficients)
+    return np.asarray(value_masses(dictionary, values, region.half).sum(axis=0))
 
 
 def value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> FloatArray:

@@ -14,7 +14,7 @@ each other through it. What is left of one or two variables, or without any edge
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -23,12 +23,12 @@ import numpy as np
 from scipy.special import softmax
 
 from jointwise._checks import reading
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
 from jointwise.joint.atom_conditionals import MixedAtoms
 from jointwise.joint.conditionals import Conditionals
-from jointwise.joint.crosstab import partition_masses, region_masses
+from jointwise.joint.crosstab import atom_masses, partition_atom_masses
 from jointwise.joint.events import Region
 from jointwise.joint.expert import BLOCK, Expert, in_blocks
 from jointwise.joint.forest_events import Restriction, conditioned, log_likelihoods
@@ -36,7 +36,7 @@ from jointwise.joint.forest_messages import Evidence, Messages, log_sum, settled
 from jointwise.joint.forest_moments import products
 from jointwise.joint.forest_reduce import marginal
 from jointwise.joint.forest_sampling import draw_states, draw_states_given
-from jointwise.joint.forest_tables import mixed_table
+from jointwise.joint.forest_tables import mixed_table, pair_table
 from jointwise.joint.forest_tree import ROOT, Tree
 from jointwise.joint.product import ProductMixture, draw_positions
 from jointwise.joint.simplex import log, simplex
@@ -154,10 +154,12 @@ class ForestMixture(Expert):
         """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
         others = X.copy()
         others[:, n] = np.nan
-        logs = in_blocks(lambda rows: self._state_logs(n, rows), others, self._block)
+        return self._law(n, in_blocks(lambda rows: self._state_logs(n, rows), others, self._block))
+
+    def _law(self, n: int, logs: FloatArray) -> Conditionals:
+        """Law of variable ``n`` in rows, from the log-density of their cells jointly with each of its states."""
         log_evidence = log_sum(logs)
-        impossible = np.isneginf(log_evidence)
-        logs[impossible] = log(self.margin(n).weights)
+        logs[np.isneginf(log_evidence)] = log(self.margin(n).weights)
         return MixedAtoms(self.dictionaries[n], np.asarray(softmax(logs, axis=1)), log_evidence)
 
     def _state_logs(self, n: int, X: FloatArray) -> FloatArray:
@@ -168,11 +170,39 @@ class ForestMixture(Expert):
             np.logaddexp(out, Messages(tree, evidence, len(X)).gather_at(tree.nodes[n]) + log_weight, out=out)
         return out + settled_log_likelihood(evidence)[:, None]
 
+    def gaps(self, X: FloatArray) -> Iterator[tuple[int, IntArray, Conditionals]]:
+        """Yield each variable with missing cells, the rows that miss it, and its law in those rows.
+
+        The messages of a row serve all its gaps.
+        """
+        missing = np.isnan(X)
+        incomplete = np.flatnonzero(missing.any(axis=1))
+        parts = [
+            self._gap_logs(X[rows]) for rows in np.split(incomplete, range(self._block, len(incomplete), self._block))
+        ]
+        for n in np.flatnonzero(missing.any(axis=0)).tolist():
+            yield n, np.flatnonzero(missing[:, n]), self._law(n, np.concatenate([part[n] for part in parts]))
+
+    def _gap_logs(self, X: FloatArray) -> list[FloatArray]:
+        """For each variable, as `_state_logs` of the rows that miss it."""
+        evidence, rows = self._evidence(X), [np.flatnonzero(gaps) for gaps in np.isnan(X).T]
+        settled = settled_log_likelihood(evidence)
+        out = [np.full((len(own), d.n_atoms), -np.inf) for own, d in zip(rows, self.dictionaries, strict=True)]
+        for log_weight, tree in zip(log(self.weights), self.trees, strict=True):
+            messages = Messages(tree, evidence, len(X))
+            total = log_weight + settled + messages.gather(keep=True)
+            posteriors = messages.posteriors()
+            for n, node in enumerate(tree.nodes):
+                posterior = posteriors[node]
+                if posterior is not None and len(rows[n]):
+                    np.logaddexp(out[n], posterior[rows[n]] + total[rows[n], None], out=out[n])
+        return out
+
     # ---- events ------------------------------------------------------------------------------------------
 
     def log_probability(self, event: Mapping[int, Region]) -> float:
         """Log-probability of a box, given as a region for some of the variables."""
-        logs = {n: log(region_masses(d := self.dictionaries[n], np.eye(d.n_atoms), r)) for n, r in event.items()}
+        logs = {n: log(atom_masses(self.dictionaries[n], region)) for n, region in event.items()}
         found = [log_likelihoods(tree, {tree.nodes[n]: each for n, each in logs.items()})[0] for tree in self.trees]
         return min(float(log_sum((log(self.weights) + found)[None])[0]), 0.0)
 
@@ -181,9 +211,7 @@ class ForestMixture(Expert):
 
         An interval does not count the points that are regions of their own.
         """
-        factors = {
-            n: partition_masses(d := self.dictionaries[n], np.eye(d.n_atoms), each) for n, each in regions.items()
-        }
+        factors = {n: partition_atom_masses(self.dictionaries[n], each) for n, each in regions.items()}
         return mixed_table(self.trees, self.weights, factors)
 
     def marginal(self, keep: Sequence[int]) -> Expert:
@@ -320,7 +348,7 @@ def simplest(weights: FloatArray, dictionaries: tuple[Dictionary, ...], trees: t
     sizes = [d.n_atoms for d in dictionaries]
     if len(sizes) != 2 or sizes[0] * sizes[1] > MOST_PAIRS:
         return mixture
-    joint = mixed_table(trees, weights, {n: np.eye(size) for n, size in enumerate(sizes)})
+    joint = np.asarray(sum(w * pair_table(tree, 0, 1) for w, tree in zip(weights, trees, strict=True)))
     few = int(sizes[1] < sizes[0])  # the variable with fewer states
     by_state = joint if few == 0 else joint.T
     used = by_state.sum(axis=1) > 0

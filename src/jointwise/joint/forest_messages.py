@@ -131,7 +131,7 @@ class Messages:
     def gather(self, *, keep: bool = False) -> FloatArray:
         """Log-likelihood of each row, but for that of settled cells given their state; shape (n,).
 
-        Beliefs are kept for draws of states if ``keep``.
+        With ``keep``, beliefs are kept for `posteriors` and for draws of states.
         """
         for node in self.tree.upwards:
             self._upwards(node)
@@ -154,8 +154,49 @@ class Messages:
             self._send(above, node, self.tree.tables[node], self.tree.logs[node])
             self.beliefs[above] = self._live[above] = None
         belief = self.beliefs[target]
-        assert belief is not None  # the root has said at least its own law
+        if belief is None:  # there are no rows: the root says its own law in each
+            return np.empty((0, self.tree.states[target]))
         return np.asarray(belief + self.total[:, None])
+
+    def posteriors(self) -> list[FloatArray | None]:
+        r"""Log-probability of the states of each node given each row's cells; shapes (n, S), None for a settled node.
+
+        It takes what `gather` kept. From the root down, with b the belief of a node and m its message to the parent,
+
+        .. math:: P(s \mid cells) = b(s) \sum_t P(t \mid cells) \, p(s \mid t) / m(t)
+
+        Only rows that leave the state open are filled in. In an impossible row they may be -inf.
+        """
+        tree, found = self.tree, list[FloatArray | None]()
+        for node, parent in enumerate(tree.parents.tolist()):
+            rows = np.flatnonzero(self.evidence[node].open)
+            if not rows.size:
+                found.append(None)
+                continue
+            logs = self._given_parent(node, rows, None if parent == ROOT else found[parent])
+            total = log_sum(logs)
+            out = np.zeros((len(self.total), tree.states[node]))
+            out[rows] = logs - np.where(np.isneginf(total), 0.0, total)[:, None]
+            found.append(out)
+        return found
+
+    def _given_parent(self, node: int, rows: IntArray, posterior: FloatArray | None) -> FloatArray:
+        """Log-probability of a node's states in some rows, up to a constant in each, from that of its parent's."""
+        parent, table, logs = int(self.tree.parents[node]), self.tree.tables[node], self.tree.logs[node]
+        belief = self.beliefs[node]
+        own = np.zeros((len(rows), table.shape[1])) if belief is None else belief[rows]
+        if parent == ROOT:
+            return np.asarray(logs[0] + own)
+        above = self.evidence[parent]
+        out = own + logs[above.states[rows]]
+        if posterior is not None:
+            free = above.open[rows]
+            sent = np.zeros((free.sum(), len(table))) if belief is None else log_dot(own[free], table.T)
+            before = posterior[rows[free]]
+            possible = (before > -np.inf) & (sent > -np.inf)
+            share = np.where(possible, before - np.where(possible, sent, 0.0), -np.inf)
+            out[free] = own[free] + log_dot(share, table)
+        return np.asarray(out)
 
     def _upwards(self, node: int) -> None:
         self._listen(node)

@@ -48,4 +48,11 @@ def draw_states_given(messages: Messages, rng: np.random.Generator) -> list[IntA
 
 def _draw_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
     """One column for each of ``rows``, drawn with the probabilities of that row of ``table``; shape (len(rows),)."""
-    return draw_positions(table[rows], rng) if rows.size else np.empty(0, dtype=np.int64)
+    uniform = rng.random(len(rows))
+    order = np.argsort(rows, kind="stable")
+    found, starts = np.unique(rows[order], return_index=True)
+    out = np.empty(len(rows), dtype=np.int64)
+    for row, where in zip(found, np.split(order, starts[1:]), strict=False):  # without rows, there is one empty part
+        ladder = np.cumsum(table[row])
+        out[where] = np.searchsorted(ladder / ladder[-1], uniform[where], side="right")
+    return out

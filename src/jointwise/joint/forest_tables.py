@@ -53,3 +53,28 @@ def table(tree: Tree, factors: Mapping[int, FloatArray]) -> FloatArray:
 def mixed_table(trees: Sequence[Tree], weights: FloatArray, factors: Mapping[int, FloatArray]) -> FloatArray:
     """Weighted sum of the tables of several trees; shape as `table`."""
     return np.asarray(sum(w * table(tree, factors) for tree, w in zip(trees, weights.tolist(), strict=True) if w > 0))
+
+
+def pair_table(tree: Tree, a: int, b: int) -> FloatArray:
+    """Joint probability of the states of two variables; shape (S_a, S_b).
+
+    >>> chain = Tree([0, 1], [-1, 0], ([[0.5, 0.5]], [[0.9, 0.1], [0.2, 0.8]]))
+    >>> pair_table(chain, 1, 0)
+    array([[0.45, 0.1 ],
+           [0.05, 0.4 ]])
+    """
+    paths = [tree.path(tree.nodes[variable]) for variable in (a, b)]
+    shared = [x for x, y in zip(*paths, strict=False) if x == y]
+    if not shared:
+        return np.outer(*(tree.marginals[path[-1]] for path in paths))
+    out = tree.marginals[shared[-1]]
+    below = [_descended(tree, path[len(shared) :]) for path in paths]
+    if below[0] is None:  # the first is the last node that both paths share
+        return np.diag(out) if below[1] is None else np.asarray(out[:, None] * below[1])
+    left = below[0] * out[:, None]
+    return np.asarray(left.T if below[1] is None else left.T @ below[1])
+
+
+def _descended(tree: Tree, path: Sequence[int]) -> FloatArray | None:
+    """Law of the last node of a path given the node above its first; None if the path is empty."""
+    return reduce(np.matmul, [tree.tables[node] for node in path]) if path else None

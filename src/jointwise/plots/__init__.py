@@ -4,7 +4,8 @@ Every function draws into the Axes given as ``ax``, or into a new figure, and re
 
 - one variable, with its atoms: :func:`plot_marginal`
 - two variables of any kinds: :func:`plot_pair`; several, in pairs: :func:`plot_corner`
-- which variables depend on each other: :func:`plot_mutual_information`
+- which variables depend on each other: :func:`plot_mutual_information`; as a tree, of a mixture of trees:
+  :func:`plot_tree`
 - one variable in each component: :func:`plot_components`
 - how a fit went: :func:`plot_convergence`
 - how methods compare as the number of rows grows: :func:`plot_distances`
@@ -20,6 +21,7 @@ from jointwise.plots.distances import plot_distances
 from jointwise.plots.marginal import plot_marginal
 from jointwise.plots.mutual_information import plot_mutual_information
 from jointwise.plots.pair import plot_corner, plot_pair
+from jointwise.plots.tree import plot_tree
 
 __all__ = [
     "plot_components",
@@ -29,4 +31,5 @@ __all__ = [
     "plot_marginal",
     "plot_mutual_information",
     "plot_pair",
+    "plot_tree",
 ]

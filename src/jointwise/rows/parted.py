@@ -185,7 +185,7 @@ class _PartedTreeEngine(TreeEngine):
     def edge_sums(self, components: TreeComponents) -> EdgeSums:
         """Return the expected counts of all edges; see `TreeEngine`."""
         components.forest.check(self._n_bins)
-        return self._parts.total(partial(_edge_sums, components=components))
+        return self._parts.total(partial(_tree_edge_sums, components=components))
 
     def pair_sums(self, components: TreeComponents, pairs: IntArray) -> PairSums:
         """Return the expected counts of pairs of columns; see `TreeEngine`."""
@@ -240,7 +240,7 @@ def _part_tree_engine(part: Part, components: TreeComponents) -> TreeEngine:
     return tree_engine(part.codes, components.forest.n_bins, part.weights, n_threads=1)
 
 
-def _edge_sums(part: Part, components: TreeComponents) -> EdgeSums:
+def _tree_edge_sums(part: Part, components: TreeComponents) -> EdgeSums:
     return _part_tree_engine(part, components).edge_sums(components)
 
 

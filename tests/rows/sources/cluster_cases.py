@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from tests.engines import tree_cases
 
 from jointwise import JUPAD, Profile
 from jointwise.engines.blocks import BlockComponents, BlockLayout
@@ -82,7 +83,7 @@ def assert_same_model(a, b):
 
 
 def assert_same_table(source, frame):
-    """Profile, schema up to the container, pair counts and sums of a block are those of the frame in memory."""
+    """Profile, schema up to the container, pair counts, sums of trees and of a block are those of the frame here."""
     profile, expected = source.profile(), Profile.of(frame)
     assert profile.columns == expected.columns
     assert profile.n_rows == expected.n_rows
@@ -92,7 +93,14 @@ def assert_same_table(source, frame):
     with source.coded(schema, axes, None) as rows:
         assert len(rows) == len(frame)
         pairs = rows.pairs()
-        assert pairs == CodedRows.of(frame, schema, axes).pairs()
+        here = CodedRows.of(frame, schema, axes)
+        assert pairs == here.pairs()
+        rng = np.random.default_rng(0)
+        trees = tree_cases.make_components(rng, tree_cases.make_forest(rng, rows.n_bins, 2))
+        a, b = rows.tree_engine(), here.tree_engine()
+        tree_cases.assert_close(a.edge_sums(trees), b.edge_sums(trees))
+        asked = tree_cases.all_pairs(len(axes))
+        tree_cases.assert_close(a.pair_sums(trees, asked), b.pair_sums(trees, asked))
     numbers = [variable.name for variable in schema if variable.categories is None]
     fine = profile.axes(schema, 16, fine=numbers)
     with source.coded(schema, fine, None) as rows:

@@ -22,7 +22,7 @@ import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray
 from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
-from jointwise.engines.cuda import TABLE_BYTES, Blocks, check_cuda
+from jointwise.engines.cuda import TABLE_BYTES, Blocks, check_cuda, unpacked
 
 # Rows of a tile; and bytes of all arrays of a batch of tiles.
 TILE_ROWS, BATCH_BYTES = 64, 1 << 30
@@ -79,7 +79,7 @@ class CudaBlockEngine(BlockEngine):
 
         layout = self._layout
         unseen = torch.stack(
-            [_codes(block[n]) >= len(w) for n, w in zip(layout.columns, layout.values, strict=True)]
+            [unpacked(block[n]) >= len(w) for n, w in zip(layout.columns, layout.values, strict=True)]
             or [torch.zeros(0, dtype=torch.bool, device=self._device)]
         )
         patterns, order, tiles = _tiles(unseen[: layout.d], block.shape[1])
@@ -104,10 +104,10 @@ class CudaBlockEngine(BlockEngine):
         layout, places = self._layout, []
         starts = layout.table_starts.tolist()
         for n, start in zip(layout.others, starts, strict=False):
-            places.append(_codes(block[n][rows]) + start)
+            places.append(unpacked(block[n][rows]) + start)
         values = torch.zeros((*rows.shape, layout.d), dtype=torch.float64, device=self._device)
         for j, (n, w) in enumerate(zip(layout.columns, self._values, strict=True)):
-            code = _codes(block[n][rows])
+            code = unpacked(block[n][rows])
             inside = code < len(w)
             if len(w):
                 values[..., j] = torch.where(inside, w[torch.where(inside, code, 0)], 0.0)
@@ -201,13 +201,6 @@ class _Mixture:
         copy = torch.arange(len(places), device=places.device) % self._n_copies * len(self.tables)
         for column in range(places.shape[1]):
             self._counts.index_add_(0, places[:, column] + copy, posterior)
-
-
-def _codes(column: Any) -> Any:
-    """Return a column of codes as int64; int16 holds the bits of uint16."""
-    import torch
-
-    return column.long() & 0xFFFF if column.dtype == torch.int16 else column.long()
 
 
 def _by_pattern(values: Any, pattern: Any, n_patterns: int) -> Any:

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from jointwise._typing import AnyArray, FloatArray, IntArray
+from jointwise._typing import AnyArray, BoolArray, FloatArray, IntArray
 from jointwise.engines.base import bin_starts
 from jointwise.engines.blocks.base import LEAST_LOG
 from jointwise.exceptions import InputError
@@ -108,6 +108,14 @@ class Forest:
         return flat[self.starts[place] : self.starts[place + 1]].reshape(-1, self.n_bins[n])
 
     @cached_property
+    def has_children(self) -> BoolArray:
+        """Whether each column of each tree has children; shape (F, N)."""
+        found = np.zeros(self.parents.shape, dtype=bool)
+        tree, column = np.nonzero(self.parents >= 0)
+        found[tree, self.parents[tree, column]] = True
+        return found
+
+    @cached_property
     def padded(self) -> PaddedTables:
         """Where the entries are if every table has one more state, "missing", for the column and for its parent."""
         bins = np.tile(self.n_bins, self.n_trees)
@@ -115,7 +123,10 @@ class Forest:
         starts = bin_starts(((above + 1) * (bins + 1)).tolist())
         table = np.repeat(np.arange(len(bins)), np.diff(self.starts))
         row, column = np.divmod(np.arange(self.n_entries) - self.starts[table], bins[table])
-        return PaddedTables(starts, starts[table] + row * (bins[table] + 1) + column)
+        rows = starts[table] + row * (bins[table] + 1)
+        return PaddedTables(
+            starts, rows + column, rows + bins[table], np.flatnonzero(~self.has_children.ravel()[table])
+        )
 
     def check(self, n_bins: Sequence[int]) -> None:
         """Raise unless the trees are over columns with these numbers of states."""
@@ -133,16 +144,38 @@ class PaddedTables:
         Where each table begins, and the end.
     places : array of shape (entries,)
         Where each entry of the tables without "missing" is.
+    missing : array of shape (entries,)
+        Where "missing" is in the row of each entry.
+    leaves : array of shape (entries of leaves,)
+        Positions of the entries whose column has no children. A missing leaf needs no messages: with its parent's state
+        s_p it gives sum_s p(s | s_p), and its states are expected in these proportions, which can wait for the sums.
     """
 
     starts: IntArray
     places: IntArray
+    missing: IntArray
+    leaves: IntArray
 
-    def fill(self, entries: FloatArray) -> FloatArray:
-        """Return padded tables of these entries, zero for "missing"."""
-        padded = np.zeros(self.starts[-1])
-        padded[self.places] = entries
-        return padded
+    def tables(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return padded tables of logarithms and of probabilities; "missing" gives the factor of a leaf, or one."""
+        tables = np.zeros((2, self.starts[-1]))
+        tables[0, self.places], tables[1, self.places] = logs, np.exp(logs)
+        tables[0, self.missing[self.leaves]] = np.log(self._row_sums(np.exp(logs)))
+        return tables[0], tables[1]
+
+    def counts(self, padded: FloatArray, logs: FloatArray) -> FloatArray:
+        """Return the counts of the entries, from padded ones, with missing leaves spread over their states."""
+        counts = padded[self.places]
+        probabilities = np.exp(logs)
+        shares = probabilities[self.leaves] / self._row_sums(probabilities)
+        counts[self.leaves] += padded[self.missing[self.leaves]] * shares
+        return counts
+
+    def _row_sums(self, probabilities: FloatArray) -> FloatArray:
+        """Return the sum of the row of each entry of a leaf."""
+        places = self.missing[self.leaves]
+        sums: AnyArray = np.bincount(places, probabilities[self.leaves], minlength=1)[places]
+        return sums
 
 
 @dataclass(frozen=True, eq=False)
