@@ -439,4 +439,7 @@ def _agree(a: TreeFactors, b: TreeFactors) -> bool:
 
 
 def _x_log_x(x: FloatArray) -> FloatArray:
-    return np.asarray(xlogy(x, x))
+    """Return x log x of positive numbers."""
+    found = np.log(x)
+    found *= x
+    return found

@@ -6,8 +6,9 @@ values of a column are to a tree, and `design` gathers what follows from columns
 """
 
 from jointwise.fitting.trees.choice import TreeChoice, choose_trees
+from jointwise.fitting.trees.design import MOST_COLUMNS
 from jointwise.fitting.trees.fit import fit_pairs_tree, fit_trees
 from jointwise.fitting.trees.options import TreeOptions
 from jointwise.fitting.trees.result import TreeFit
 
-__all__ = ["TreeChoice", "TreeFit", "TreeOptions", "choose_trees", "fit_pairs_tree", "fit_trees"]
+__all__ = ["MOST_COLUMNS", "TreeChoice", "TreeFit", "TreeOptions", "choose_trees", "fit_pairs_tree", "fit_trees"]

@@ -30,8 +30,9 @@ FIRST_NUMBER, FIRST_STATES, FIRST_PRIOR = 8, 16, 2
 ROWS_PER_COMPONENT = 16
 # Larger tables bear more components: their number grows with this power of the rows.
 GROWTH = 0.3
-# Most rows x components x columns that one pass takes.
-MOST_WORK = 4e9
+# Most rows x components x columns that one pass takes, and most expected counts of pairs of states in all components:
+# each step that looks for trees takes the logarithms of all of them.
+MOST_WORK, MOST_COUNTS = 4e9, 1 << 24
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
@@ -87,7 +88,7 @@ def choose_trees(
         Keeps each score.
     """
     n_models = number_of_models(options, len(rows))
-    most = max(min(rows.n_rows / ROWS_PER_COMPONENT, MOST_WORK / (len(rows) * len(design.columns))), 1)
+    most = max(min(rows.n_rows / ROWS_PER_COMPONENT, _affordable(design, len(rows))), 1)
     numbers = _asked(options.n_components, [number for number in NUMBERS if number <= most])
     if len(design.columns) == 1 and options.n_components == "auto":
         numbers = [1]
@@ -106,6 +107,13 @@ def choose_trees(
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1:
         n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
     return TreeChoice(n_components, n_states, *priors[prior], n_models, score)
+
+
+def _affordable(design: TreeDesign, n_rows: int) -> float:
+    """Return the most components of a table of this many rows, for a fit that ends soon."""
+    sizes = np.array([axis.n_bins for axis in design.space(FIRST_STATES).axes], dtype=np.float64)
+    counts = (sizes.sum() ** 2 - (sizes**2).sum()) / 2
+    return float(min(MOST_WORK / (n_rows * len(sizes)), MOST_COUNTS / max(counts, 1.0)))
 
 
 def _asked(given: int | str, ladder: Sequence[int]) -> list[int]:
