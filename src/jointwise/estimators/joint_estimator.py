@@ -49,8 +49,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     Parameters
     ----------
     experts : "auto" or list of (name, estimator)
-        What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``; a table with
-        fewer than two columns of numbers for a block has no blocks, and one column has JUPAD alone. What this estimator says about columns and the fit replaces
+        What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``; a table
+        with fewer than two columns of numbers for a block has no blocks, and one column has JUPAD alone. What this estimator says about columns and the fit replaces
         what they say: `kinds`, `supports`, `steps`, `drop`, `keep`, `n_bins`, `device` and below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.

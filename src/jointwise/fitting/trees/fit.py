@@ -16,7 +16,7 @@ from jointwise.fitting.models import alive, fit_models
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
 from jointwise.fitting.starts import part_sizes, spread_positions
-from jointwise.fitting.trees.choice import FIRST_PRIOR, FIRST_STATES, PRIORS, TreeChoice, choose_trees
+from jointwise.fitting.trees.choice import FIRST_STATES, TreeChoice, choose_trees
 from jointwise.fitting.trees.design import StateSpace, TreeDesign, pair_prior, regrouped_pairs
 from jointwise.fitting.trees.options import IDENTIFYING, TreeOptions
 from jointwise.fitting.trees.record import TreeRecord
@@ -30,6 +30,8 @@ from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesEM, TreesPro
 
 # Groups of rows and the first trees are found on at most this many rows.
 START_ROWS = 20_000
+# Rows of independent columns that a tree from pairs has seen, which no held-out rows can choose.
+PAIRS_ALPHA = 1.0
 # Runs on parts of a large table stop earlier than that on all rows, by this factor of the tolerance.
 PART_TOL = 3.0
 # Above this many rows the tolerance grows with them, up to ten times: the last digits would take most of the time.
@@ -112,12 +114,11 @@ def fit_pairs_tree(marginals: PairwiseMarginals, options: TreeOptions, rng: np.r
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     counts = tuple(np.asarray(marginals.marginal(n), dtype=np.float64) for n in range(len(marginals.axes)))
     design = TreeDesign.of_counts(Counts(marginals.schema, marginals.axes, counts), marginals.axes, counts, rng)
-    alpha, gamma = PRIORS[FIRST_PRIOR]
     choice = TreeChoice(
         1,
         FIRST_STATES if options.n_states == "auto" else options.n_states,
-        alpha if options.alpha == "auto" else float(options.alpha),
-        gamma if options.gamma == "auto" else float(options.gamma),
+        PAIRS_ALPHA if options.alpha == "auto" else float(options.alpha),
+        0.0,  # one component is the whole table
     )
     space = design.space(choice.n_states)
     known = pair_prior(regrouped_pairs(marginals, space.axes))
