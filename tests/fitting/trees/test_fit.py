@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.fitting.trees.test_states import COLUMNS, design_of
 
 from jointwise import TreeMixture
 from jointwise.exceptions import InputError
@@ -9,7 +10,6 @@ from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.trees import TreeOptions, choose_trees, fit_trees
 from jointwise.fitting.trees.choice import _priors
 from jointwise.marginals import PairwiseMarginals, Profile
-from tests.fitting.trees.test_states import COLUMNS, design_of
 
 
 def chain(n, seed, n_columns=6, keep=0.85):
