@@ -40,18 +40,18 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     .. math:: f(x) = \sum_k w_k f_k(x)
 
     No single model suits every table. :class:`JUPAD`, a mixture of products, follows any shape of a column;
-    :class:`GaussianBlocks` follows columns that are correlated; :class:`TreeMixture` follows columns that depend on their
-    neighbours. Each expert is learned without some of the rows and
-    predicts them. The weights are those whose sum predicts them best, and experts without weight are dropped. The sum
-    answers every question exactly, as each expert does: conditioning reweighs them by how likely each holds what is
-    known.
+    :class:`GaussianBlocks` follows columns that are correlated; :class:`TreeMixture` follows columns that depend on
+    their neighbours. Each expert is learned without some of the rows and predicts them. The weights are those whose sum
+    predicts them best, and experts without weight are dropped. The sum answers every question exactly, as each expert
+    does: conditioning reweighs them by how likely each holds what is known.
 
     Parameters
     ----------
     experts : "auto" or list of (name, estimator)
         What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``; a table
-        with fewer than two columns of numbers for a block has no blocks, and one column has JUPAD alone. What this estimator says about columns and the fit replaces
-        what they say: `kinds`, `supports`, `steps`, `drop`, `keep`, `n_bins`, `device` and below.
+        with fewer than two columns of numbers for a block has no blocks, and one column has JUPAD alone. What this
+        estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`,
+        `n_bins`, `device` and below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     supports : mapping of column names to (low, high) or None, optional

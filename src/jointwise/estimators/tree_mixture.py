@@ -33,7 +33,7 @@ class TreeMixture(DensityEstimator[TreeOptions]):
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n p_r(s_n \mid s_{\mathrm{parent}_r(n)}) \, d_{n, s_n}(x_n)
 
-    Every column has states: its categories, its integers, or some quantile bins and spikes of its numbers, within which
+    Every column has states: its categories, its integers, or some bins and spikes of its numbers, within which
     the column keeps the shape of its own 1-D fit. Each component has a tree of its own, which says on which other
     column each column depends. So chains and clusters of columns, such as genes, pixels or the items of a survey, need
     few components, where a mixture of products such as :class:`JUPAD` needs many. One tree sees pairs alone; a mixture
@@ -48,7 +48,8 @@ class TreeMixture(DensityEstimator[TreeOptions]):
     n_components : int or "auto"
         Number of trees F at the start of each model. "auto" chooses by held-out likelihood.
     n_states : int or "auto"
-        Most quantile bins of a column of numbers; "auto" is 8, 16 or 32, by held-out likelihood. Spikes come on top.
+        Most bins of a column of numbers; "auto" is 4, 8, 16 or 32, by held-out likelihood. Spikes come on top. Bins are
+        merged from many quantile bins, neighbours that tell the same of other columns first.
     alpha : float or "auto"
         Strength of the prior, in rows of independent columns per component; "auto" chooses by held-out likelihood.
     gamma : float or "auto"

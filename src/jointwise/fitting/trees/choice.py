@@ -23,7 +23,7 @@ from jointwise.solvers.trees_em import TreeFactors, TreesEM, TreesProblem
 # What is tried: numbers of trees, most bins of a column of numbers, and strengths of the prior, in rows of independent
 # columns and of the whole table.
 NUMBERS = (1, 2, 4, 8, 16, 32, 64)
-STATES = (8, 16, 32)
+STATES = (4, 8, 16, 32)
 PRIORS = ((1.0, 3.0), (3.0, 10.0), (10.0, 30.0), (30.0, 100.0), (100.0, 300.0), (300.0, 1000.0))
 FIRST_NUMBER, FIRST_STATES, FIRST_PRIOR = 8, 16, 2
 # A component needs more rows than this.
@@ -50,7 +50,7 @@ class TreeChoice:
     n_components : int
         Number of trees of each model at its start.
     n_states : int
-        Most quantile bins of a column of numbers.
+        Most bins of a column of numbers.
     alpha, gamma : float
         Strength of the prior, in rows of independent columns and of the whole table.
     n_models : int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,8 @@ from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.counted import Counts, merged_counts
 from jointwise.fitting.possible import unmet_rows
 from jointwise.fitting.problem import margin_prior
+from jointwise.fitting.starts import spread_positions
+from jointwise.fitting.trees.merging import FINE_BINS, PARTNER_BINS, kept_cuts, merge_orders
 from jointwise.fitting.trees.states import MOST_STATES, Column, ColumnStates
 from jointwise.joint.forest import ForestMixture
 from jointwise.joint.forest_tree import HIDDEN, ROOT, Tree
@@ -31,6 +33,8 @@ from jointwise.tables.variables import Schema
 MOST_STATES_OF_ALL = 4096
 # Most columns of a fit: with two states each they have all that `MOST_STATES_OF_ALL` allows.
 MOST_COLUMNS = MOST_STATES_OF_ALL // 2
+# Rows by which bins are merged.
+PAIR_ROWS = 250_000
 # Up to this many columns a tree may join any two; of more, each column has this many candidates, those with the largest
 # mutual information in the whole table.
 ALL_PAIRS, N_CANDIDATES = 256, 32
@@ -46,11 +50,14 @@ class TreeDesign:
     columns : tuple of Column
     chosen : mapping of str to Dictionary
         The dictionaries of the columns' own fits, by name.
+    pairs : callable
+        Returns pair counts on coarser axes.
     """
 
     schema: Schema
     columns: tuple[Column, ...]
     chosen: Mapping[str, Dictionary]
+    pairs: Callable[[Sequence[Axis]], PairwiseMarginals]
 
     @classmethod
     def of(
@@ -74,7 +81,12 @@ class TreeDesign:
         """
         merged = tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse))
         counts = Counts(rows.schema, tuple(coarse), merged)
-        return cls.of_counts(counts, rows.axes, rows.column_counts, rng, known)
+        sample = rows if len(rows) <= PAIR_ROWS else rows.take(spread_positions(len(rows), PAIR_ROWS, rng))
+
+        def pairs(axes: Sequence[Axis]) -> PairwiseMarginals:
+            return sample.regrouped(axes).pairs()
+
+        return cls.of_counts(counts, rows.axes, rows.column_counts, pairs, rng, known)
 
     @classmethod
     def of_counts(
@@ -82,10 +94,14 @@ class TreeDesign:
         counts: Counts,
         axes: Sequence[Axis],
         fine: Sequence[FloatArray],
+        pairs: Callable[[Sequence[Axis]], PairwiseMarginals],
         rng: np.random.Generator,
         known: Mapping[str, Dictionary] | None = None,
     ) -> TreeDesign:
-        """Return the design for the counts of columns on coarse axes, and on those that states are made from."""
+        """Return the design for the counts of columns on coarse axes, and on those that states are made from.
+
+        ``pairs`` returns pair counts on coarser axes.
+        """
         names = counts.schema.names
         if len(names) > MOST_COLUMNS:
             raise InputError(
@@ -101,7 +117,7 @@ class TreeDesign:
             dictionary, here = chosen[variable.name], counts.marginal(n)
             weights = simplex_weights(dictionary.masses(axis), here, prior=margin_prior(dictionary, float(here.sum())))
             columns.append(Column(variable, axes[n], np.asarray(fine[n], dtype=np.float64), dictionary, weights))
-        return cls(counts.schema, tuple(columns), chosen)
+        return cls(counts.schema, tuple(columns), chosen, pairs)
 
     @property
     def has_bins(self) -> bool:
@@ -117,9 +133,32 @@ class TreeDesign:
         if n_states not in self._spaces:
             share = MOST_STATES_OF_ALL // len(self.columns)
             most, bins = min(MOST_STATES, share), min(n_states, share)
-            columns = tuple(column.states(bins, most) for column in self.columns)
+            columns = tuple(column.states(bins, most, self._edges(n, bins)) for n, column in enumerate(self.columns))
             self._spaces[n_states] = StateSpace(self.schema, columns)
         return self._spaces[n_states]
+
+    def _edges(self, n: int, n_bins: int) -> FloatArray | None:
+        """Return the edges of the bins of a column that tell most of other columns; None where it has no bins."""
+        if n not in self._orders[1]:
+            return None
+        return kept_cuts(self._orders[0][n], self._orders[1][n], n_bins)
+
+    @cached_property
+    def _orders(self) -> tuple[tuple[Axis, ...], dict[int, IntArray]]:
+        """Fine axes, and the order in which their cuts are given up; see `merging`."""
+        binned = [n for n, column in enumerate(self.columns) if column.has_bins]
+        if not binned or len(self.columns) == 1:
+            return (), {}
+        share = MOST_STATES_OF_ALL // len(self.columns)
+        few = min(PARTNER_BINS, share)
+        many = min(FINE_BINS, share) // few * few  # so that quantiles of few are among those of many
+        fine, partner = (
+            tuple(column.states(bins, min(MOST_STATES, share)).axis for column in self.columns) for bins in (many, few)
+        )
+        pairs = self.pairs(fine)
+        coarse = regrouped_pairs(pairs, partner)
+        across = np.asarray((_merger(fine, partner) @ np.asarray(pairs.counts, dtype=np.float64)).T)
+        return fine, merge_orders(pairs, coarse, across, binned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,12 +260,17 @@ def pair_prior(counted: PairwiseMarginals) -> PairPrior:
 
 def regrouped_pairs(counted: PairwiseMarginals, axes: Sequence[Axis]) -> PairwiseMarginals:
     """Return the pair counts of the same rows on coarser axes; see `Rows.regrouped`."""
-    lookups = [regrouping(fine, coarse)[:-1] for fine, coarse in zip(counted.axes, axes, strict=True)]
-    starts = bin_starts([axis.n_bins for axis in axes])
-    where = np.concatenate([start + lookup.astype(np.int64) for start, lookup in zip(starts, lookups, strict=False)])
-    merge = csr_array((np.ones(len(where)), (where, np.arange(len(where)))), shape=(int(starts[-1]), len(where)))
+    merge = _merger(counted.axes, axes)
     merged = merge @ np.asarray(counted.counts, dtype=np.float64)
     return PairwiseMarginals(counted.schema, tuple(axes), (merge @ merged.T).T, counted.n_rows)
+
+
+def _merger(fine: Sequence[Axis], axes: Sequence[Axis]) -> csr_array:
+    """Return the matrix that adds up the bins of fine axes to those of coarser ones; shape (bins, fine bins)."""
+    starts = bin_starts([axis.n_bins for axis in axes])
+    lookups = [regrouping(a, b)[:-1].astype(np.int64) for a, b in zip(fine, axes, strict=True)]
+    where = np.concatenate([start + lookup for start, lookup in zip(starts, lookups, strict=False)])
+    return csr_array((np.ones(len(where)), (where, np.arange(len(where)))), shape=(int(starts[-1]), len(where)))
 
 
 def _simplex(counts: FloatArray) -> FloatArray:

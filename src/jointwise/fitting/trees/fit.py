@@ -113,7 +113,12 @@ def fit_pairs_tree(marginals: PairwiseMarginals, options: TreeOptions, rng: np.r
     if not marginals.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     counts = tuple(np.asarray(marginals.marginal(n), dtype=np.float64) for n in range(len(marginals.axes)))
-    design = TreeDesign.of_counts(Counts(marginals.schema, marginals.axes, counts), marginals.axes, counts, rng)
+
+    def pairs(axes: Sequence[Axis]) -> PairwiseMarginals:
+        return regrouped_pairs(marginals, axes)
+
+    own = Counts(marginals.schema, marginals.axes, counts)
+    design = TreeDesign.of_counts(own, marginals.axes, counts, pairs, rng)
     choice = TreeChoice(
         1,
         FIRST_STATES if options.n_states == "auto" else options.n_states,

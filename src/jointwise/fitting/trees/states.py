@@ -83,7 +83,7 @@ class Column:
     dictionary: Dictionary
     weights: FloatArray
 
-    def states(self, n_bins: int, most: int = MOST_STATES) -> ColumnStates:
+    def states(self, n_bins: int, most: int = MOST_STATES, edges: FloatArray | None = None) -> ColumnStates:
         """Return states of the column.
 
         Parameters
@@ -92,12 +92,14 @@ class Column:
             Most quantile bins of a column of numbers.
         most : int
             Most states of a column of categories or integers.
+        edges : array, optional
+            Edges of bins instead of quantiles; those of spikes are added.
         """
         if isinstance(self.axis, DiscreteAxis):
             return self._categories(most)
         if self.variable.is_enumerated and self._n_integers <= most:
             return self._integers()
-        return self._bins(n_bins)
+        return self._bins(n_bins, edges)
 
     @property
     def has_bins(self) -> bool:
@@ -162,8 +164,8 @@ class Column:
 
     # ---- bins --------------------------------------------------------------------------------------------
 
-    def _bins(self, n_bins: int) -> ColumnStates:
-        axis = self._coarse(n_bins)
+    def _bins(self, n_bins: int, edges: FloatArray | None) -> ColumnStates:
+        axis = self._coarse(n_bins, edges)
         if not whole_line(axis) and not self._smooth.any() and self.variable.kind is not Kind.INTEGER:
             return self._spikes_alone(axis)
         low, high = self._ends(axis)
@@ -197,11 +199,12 @@ class Column:
         assert isinstance(self.axis, BinnedAxis)
         return self.counts[: self.axis.n_intervals]
 
-    def _coarse(self, n_bins: int) -> BinnedAxis:
+    def _coarse(self, n_bins: int, edges: FloatArray | None) -> BinnedAxis:
         """Return at most this many quantile bins, and spikes; of integers, spikes are bins of width one."""
         axis = self.axis
         assert isinstance(axis, BinnedAxis)
-        edges = axis.edges[_even_cuts(self._smooth, n_bins)] if self._smooth.any() else np.empty(0)
+        if edges is None:
+            edges = axis.edges[_even_cuts(self._smooth, n_bins)] if self._smooth.any() else np.empty(0)
         if self.variable.kind is not Kind.INTEGER:
             return BinnedAxis(edges, axis.spikes)
         points = np.array(self.variable.spikes)
