@@ -6,13 +6,14 @@ of another column, merging bins i and i + 1 loses
 .. math:: \sum_j \Big( h(c_{ij}) + h(c_{i+1,j}) - h(c_{ij} + c_{i+1,j}) \Big) - h(c_i) - h(c_{i+1}) + h(c_i + c_{i+1}),
           \qquad h(c) = c \log c,
 
-nats of mutual information in all rows, summed over the few columns that tell most of this one. The merge that loses least
-is made; large bins count as a loss too, so that bins stay even where they all tell the same.
+nats of mutual information in all rows, summed over the few columns that tell most of this one. The merge that loses
+least is made; large bins count as a loss too, so that bins stay even where they all tell the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -94,7 +95,7 @@ def _order(tables: Sequence[FloatArray], counts: FloatArray) -> IntArray:
         gained = _h(left[0]) + _h(right[0]) - _h(left[0] + right[0])
         return float(signs @ gained) + EVEN_LOSS * (8 * (left[1] + right[1]) / n) ** 2
 
-    losses = [loss(a, b) for a, b in zip(bins[:-1], bins[1:], strict=True)]
+    losses = [loss(a, b) for a, b in pairwise(bins)]
     order = []
     while cuts:
         i = int(np.argmin(losses))
