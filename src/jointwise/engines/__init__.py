@@ -4,7 +4,7 @@
 counted in plain numpy; `compiled_tables` codes large ones and counts their pairs. The posterior-count pass of EM has
 two versions for the processor: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is for large
 tables, and `posterior_engine` picks one. `cuda` has both passes for a graphics card. `blocks` has the pass over columns
-that a component sees through a Gaussian.
+that a component sees through a Gaussian, and `trees` the passes over mixtures of trees.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The pass over a mixture of trees compiled by numba, on all cores.
 
-A cell and its parent look up one number of a padded table, in which "missing" is one more state that adds nothing. So
-rows with and without gaps run together, a batch at a time, and only missing cells cost more: `kernels` passes
-messages between them.
+A cell and its parent look up one number of a padded table, in which "missing" is one more state. So rows with and
+without gaps run together, a batch at a time. Only a missing cell with children costs more, because it needs their
+messages; see `kernels` and `PaddedTables`.
 
 Edges are counted part by part (see `compiled_parts`). Tables of pairs are large, so no part has a table of its own:
 posteriors of a window of rows come first, then each thread counts other pairs, or gaps of other components. Either way
@@ -18,7 +18,7 @@ import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.engines.base import bin_starts, padded_bins
-from jointwise.engines.compiled_parts import count_parts, in_threads, locked
+from jointwise.engines.compiled_parts import PARTS_BYTES, count_parts, in_threads, locked
 from jointwise.engines.trees.base import (
     EdgeSums,
     Forest,
@@ -37,6 +37,7 @@ from jointwise.engines.trees.kernels import (
     count_nodes,
     count_pairs,
     edge_part,
+    missing_states,
     posterior_part,
 )
 
@@ -99,38 +100,18 @@ class CompiledTreeEngine(TreeEngine):
         """Add a window of rows to the counts of pairs, in place; return them with its totals and log-likelihood."""
         n, F = len(rows.codes), len(trees.parents)
         posteriors, gapped = np.empty((n, F)), np.empty(n, dtype=np.bool_)
-        columns, P = np.ascontiguousarray(rows.codes.T), len(asked.columns)
-        n_parts, n_chunks = count_parts(n, 1), min(max(CHUNKS, 2 * self._n_threads), P)
-        n_threads = self._threads(F * P)
+        n_parts, n_threads = count_parts(n, 1), self._threads(F * len(asked.columns))
 
         def part(p: int) -> float:
             own = p * n // n_parts, (p + 1) * n // n_parts
             likelihood: float = posterior_part(rows, trees, *own, posteriors, gapped)
             return likelihood
 
-        def chunk(c: int) -> None:
-            begin, end = c * P // n_chunks, (c + 1) * P // n_chunks
-            first, last = asked.starts[begin], asked.starts[end]
-            counts = np.zeros((1 + last - first, F))
-            starts = asked.starts[begin:end] - first + 1
-            count_pairs(columns, rows.n_bins, posteriors, asked.columns[begin:end], starts, counts)
-            sums.pairs[first:last] += counts[1:]
-
-        def component(r: int) -> None:
-            counts, nodes = np.zeros(len(sums.pairs)), np.zeros(len(sums.nodes))
-            count_gaps(rows, trees, r, np.ascontiguousarray(posteriors[:, r]), where, asked, counts, nodes)
-            sums.pairs[:, r] += counts
-            sums.nodes[:, r] += nodes
-
         likelihoods = in_threads(part, n_parts, n_threads)
-        in_threads(chunk, n_chunks, n_threads)
-        starts, present = padded_bins(self._n_bins)
-        nodes = np.zeros((starts[-1], F))
-        count_nodes(columns, posteriors, starts, nodes)
-        sums.nodes[:] += nodes[present]
+        _add_observed(rows, posteriors, asked, sums, n_threads)
         where = np.flatnonzero(gapped)
         if len(where):
-            in_threads(component, F, n_threads)
+            _add_gaps(rows, trees, posteriors, where, asked, sums, n_threads)
         likelihood = sums.log_likelihood + float(np.sum(likelihoods))
         return PairSums(sums.totals + posteriors.sum(axis=0), sums.pairs, sums.nodes, likelihood)
 
@@ -143,15 +124,54 @@ class CompiledTreeEngine(TreeEngine):
         forest = components.forest
         forest.check(self._n_bins)
         child_starts, children = _children(forest)
+        # copies: numba would compile anew for arrays that were sent, which are read-only
         return Trees(
             np.array(components.log_weights),
             np.array(forest.parents),
             np.argsort(forest.order, axis=1),
             child_starts,
             children,
-            forest.padded.starts[:-1].reshape(forest.parents.shape),
+            np.array(forest.padded.starts[:-1]).reshape(forest.parents.shape),
             *forest.padded.tables(components.logs),
         )
+
+
+def _add_observed(rows: Rows, posteriors: FloatArray, asked: Pairs, sums: PairSums, n_threads: int) -> None:
+    """Add posteriors (n, F) to the counts of observed cells; each task takes some of the pairs."""
+    columns = np.array(rows.codes.T, order="C")
+    P, F = len(asked.columns), posteriors.shape[1]
+    n_chunks = min(P, max(CHUNKS, 2 * n_threads))
+
+    def chunk(c: int) -> None:
+        begin, end = c * P // n_chunks, (c + 1) * P // n_chunks
+        first, last = asked.starts[begin], asked.starts[end]
+        counts = np.zeros((1 + last - first, F))
+        starts = asked.starts[begin:end] - first + 1
+        count_pairs(columns, rows.n_bins, posteriors, asked.columns[begin:end], starts, counts)
+        sums.pairs[first:last] += counts[1:]
+
+    in_threads(chunk, n_chunks, n_threads)
+    starts, present = padded_bins(rows.n_bins.tolist())
+    nodes = np.zeros((starts[-1], F))
+    count_nodes(columns, posteriors, starts, nodes)
+    sums.nodes[:] += nodes[present]
+
+
+def _add_gaps(
+    rows: Rows, trees: Trees, posteriors: FloatArray, where: IntArray, asked: Pairs, sums: PairSums, n_threads: int
+) -> None:
+    """Add posteriors (n, F) to the counts of missing cells of the rows at `where`; each task takes a component."""
+    n_states = missing_states(rows, where)
+
+    def component(r: int) -> None:
+        counts, nodes = np.zeros(len(sums.pairs)), np.zeros(len(sums.nodes))
+        own = np.ascontiguousarray(posteriors[:, r])
+        count_gaps(rows, trees, r, own, where, n_states, asked, counts, nodes)
+        sums.pairs[:, r] += counts
+        sums.nodes[:, r] += nodes
+
+    n_bytes = 8 * (n_states**2 + len(sums.pairs))
+    in_threads(component, posteriors.shape[1], min(n_threads, PARTS_BYTES // n_bytes))
 
 
 def _children(forest: Forest) -> tuple[IntArray, IntArray]:

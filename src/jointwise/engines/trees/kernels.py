@@ -45,7 +45,7 @@ class Trees(NamedTuple):
     child_starts: AnyArray  # (F, N + 1): where the children of each column begin
     children: AnyArray  # (F, N)
     starts: AnyArray  # (F, N): where each padded table begins
-    logs: AnyArray  # padded tables, end to end; zero for "missing"
+    logs: AnyArray  # padded tables of logarithms, end to end
     probabilities: AnyArray  # the same of probabilities
 
 
@@ -145,7 +145,7 @@ def _posteriors(
 
 @numba.njit(cache=True, nogil=True)
 def _look_up(rows: Rows, trees: Trees, r: int, first: int, n_rows: int, logs: AnyArray) -> None:
-    """Write log lam[r] + log f(observed edges | r) of each row of a batch."""
+    """Write log lam[r] plus the logarithms of all edges of each row of a batch, as the padded tables have them."""
     codes = rows.codes[first : first + n_rows]
     for b in range(n_rows):
         logs[b] = trees.log_weights[r]
@@ -161,7 +161,7 @@ def _look_up(rows: Rows, trees: Trees, r: int, first: int, n_rows: int, logs: An
 
 @numba.njit(cache=True, nogil=True)
 def _count_edges(rows: Rows, trees: Trees, r: int, kept: AnyArray, posteriors: AnyArray, edges: AnyArray) -> None:
-    """Add the posteriors of some rows to the edges of their cells; gaps are counted where nobody looks."""
+    """Add the posteriors of some rows to the padded edges of their cells."""
     for n in range(rows.codes.shape[1]):
         p, start, stride = trees.parents[r, n], np.uint64(trees.starts[r, n]), np.uint64(rows.n_bins[n] + 1)
         if p < 0:
@@ -211,18 +211,25 @@ def count_nodes(columns: AnyArray, posteriors: AnyArray, starts: AnyArray, nodes
 
 
 @numba.njit(cache=True, nogil=True)
-def count_gaps(
-    rows: Rows, trees: Trees, r: int, posteriors: AnyArray, where: AnyArray, asked: Pairs, counts: AnyArray,
-    nodes: AnyArray,
-) -> None:  # fmt: skip
-    """Add the posteriors (n,) of one component to the pairs and nodes with missing cells of the rows at `where`."""
-    gaps, most = _scratch(rows.n_bins), 0
+def missing_states(rows: Rows, where: AnyArray) -> int:
+    """Return the largest number of states that the missing cells of one of the rows at `where` have together."""
+    most = 0
     for i in where:
         n_states = 0
-        for k in range(_find_gaps(rows, i, gaps)):
-            n_states += rows.n_bins[gaps.missing[k]]
+        for n in range(rows.codes.shape[1]):
+            if rows.codes[i, n] >= rows.n_bins[n]:
+                n_states += rows.n_bins[n]
         most = max(most, n_states)
-    joint = np.empty((most, most))
+    return most
+
+
+@numba.njit(cache=True, nogil=True)
+def count_gaps(
+    rows: Rows, trees: Trees, r: int, posteriors: AnyArray, where: AnyArray, n_states: int, asked: Pairs,
+    counts: AnyArray, nodes: AnyArray,
+) -> None:  # fmt: skip
+    """Add the posteriors (n,) of one component to the pairs and nodes with missing cells of the rows at `where`."""
+    gaps, joint = _scratch(rows.n_bins), np.empty((n_states, n_states))
     for i in where:
         if posteriors[i] > 0.0:
             m = _begin_tree(rows, trees, r, _find_gaps(rows, i, gaps), True, gaps)
@@ -461,8 +468,9 @@ def _chain(joint: AnyArray, first: int, last: int, conditional: AnyArray, begin:
     for t in range(begin, end):
         joint[t] = 0.0
     for s in range(first, last):
+        share, row = joint[s], conditional[s - first]
         for t in range(begin, end):
-            joint[t] += joint[s] * conditional[s - first, t - begin]
+            joint[t] += share * row[t - begin]
 
 
 @numba.njit(cache=True, nogil=True)
