@@ -232,7 +232,6 @@ def test_regrouped_categories_and_what_cannot_be_merged():
         (BinnedAxis([0.0]), BinnedAxis([0.5])),
         (BinnedAxis([0.0]), BinnedAxis([0.0], spikes=[1.0])),
         (DiscreteAxis([0.0]), DiscreteAxis([0.0, 1.0])),
-        (DiscreteAxis([0.0]), BinnedAxis([])),
         (BinnedAxis([]), DiscreteAxis([0.0])),
     ]:
         with pytest.raises(InputError, match="only be merged"):

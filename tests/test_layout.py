@@ -130,7 +130,7 @@ def test_the_layout_has_no_dead_lines_and_no_cycles():
 def test_public_names_are_pinned():
     assert sorted(jointwise.__all__) == [
         "ClassModel", "Dictionary", "GaussianBlocks", "JUPAD", "JointClassifier", "JointDensity", "JointEstimator",
-        "JointImputer", "PairwiseMarginals", "Profile", "load",
+        "JointImputer", "PairwiseMarginals", "Profile", "TreeMixture", "load",
     ]  # fmt: skip
     assert dir(jointwise) == sorted(jointwise.__all__)
     assert all(hasattr(jointwise, name) for name in jointwise.__all__)

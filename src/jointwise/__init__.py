@@ -2,8 +2,8 @@
 
 Fit with :class:`JointEstimator` (or :class:`JointClassifier`, :class:`JointImputer`, which hold one) and ask its
 ``density_``, a :class:`JointDensity`. It stacks experts, which can also be fitted alone: :class:`JUPAD`, a mixture of
-products, and :class:`GaussianBlocks`, for correlated numbers. A classifier's ``class_model_``, a :class:`ClassModel`,
-is what its file holds.
+products, :class:`GaussianBlocks`, for correlated numbers, and :class:`TreeMixture`, for columns that depend on their
+neighbours. A classifier's ``class_model_``, a :class:`ClassModel`, is what its file holds.
 
 Tables that never meet in one place are counted where they are: :class:`Profile` and :class:`PairwiseMarginals` add up.
 :class:`Dictionary` writes down the atoms of a column by hand.
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jointwise.dictionary import Dictionary
-    from jointwise.estimators import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer
+    from jointwise.estimators import (
+        JUPAD,
+        GaussianBlocks,
+        JointClassifier,
+        JointEstimator,
+        JointImputer,
+        TreeMixture,
+    )
     from jointwise.joint import ClassModel, JointDensity
     from jointwise.marginals import PairwiseMarginals, Profile
 
@@ -35,6 +42,7 @@ __all__ = [
     "JointImputer",
     "PairwiseMarginals",
     "Profile",
+    "TreeMixture",
     "load",
 ]
 
@@ -49,6 +57,7 @@ _HOMES = {
     "JointDensity": "joint",
     "PairwiseMarginals": "marginals",
     "Profile": "marginals",
+    "TreeMixture": "estimators",
 }
 
 

@@ -275,10 +275,12 @@ def regrouping(fine: Axis, coarse: Axis) -> CodeArray:
     """Return the bin of a coarse axis for each bin of a fine one, "missing" at the end; shape (fine.n_bins + 1,).
 
     The lookup of a fine code is then the coarse code of the same value. So the edges, spikes or values of the coarse
-    axis must be among those of the fine one.
+    axis must be among those of the fine one; categories may be put into any bins.
 
     >>> regrouping(BinnedAxis([0.0, 1.0, 2.0], spikes=[1.5]), BinnedAxis([1.0])).tolist()
     [0, 0, 1, 1, 1, 2]
+    >>> regrouping(DiscreteAxis(range(5)), BinnedAxis([2.5], spikes=[1.0])).tolist()
+    [0, 2, 0, 1, 1, 3]
     """
     if isinstance(fine, BinnedAxis) and isinstance(coarse, BinnedAxis):
         nested = np.isin(coarse.edges, fine.edges).all() and np.isin(coarse.spikes, fine.spikes).all()
@@ -287,6 +289,8 @@ def regrouping(fine: Axis, coarse: Axis) -> CodeArray:
     elif isinstance(fine, DiscreteAxis) and isinstance(coarse, DiscreteAxis):
         nested = np.isin(coarse.values, fine.values).all()
         intervals, ends = np.empty(0, dtype=np.intp), fine.values
+    elif isinstance(fine, DiscreteAxis):
+        nested, intervals, ends = np.True_, np.empty(0, dtype=np.intp), fine.values
     else:
         nested, intervals, ends = np.False_, np.empty(0, dtype=np.intp), np.empty(0)
     if not nested:

@@ -183,7 +183,7 @@ def test_scores_in_a_checkpoint_are_not_computed_again(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
     path, data = tmp_path / "fit.checkpoint", columns(120)
     with monkeypatch.context() as patch:
-        patch.setattr("jointwise.fitting.blocks.fit._fit_models", lambda *_: (_ for _ in ()).throw(Stopped()))
+        patch.setattr("jointwise.fitting.blocks.fit.fit_models", lambda *_, **__: (_ for _ in ()).throw(Stopped()))
         with pytest.raises(Stopped):
             GaussianBlocks("none", **FULL, checkpoint=path).fit(data)
     monkeypatch.setattr(_Search, "_run", lambda *_: pytest.fail("computed again"))

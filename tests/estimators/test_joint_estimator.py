@@ -47,18 +47,24 @@ def test_correlated_columns_go_to_the_blocks(fitted):
 
 def test_automatic_experts():
     model = JointEstimator(random_state=0).fit(columns(80))
-    assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_power", "blocks_scores"]
+    assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_power", "blocks_scores", "trees"]
     assert sum(model.expert_weights_.values()) == pytest.approx(1)
 
 
-def test_without_two_columns_for_a_block_products_are_alone():
+def test_without_two_columns_for_a_block_there_are_products_and_trees():
     table = {name: column for name, column in columns().items() if name in {"a", "kind"}}
     model = JointEstimator(random_state=0).fit(table)
-    assert model.expert_weights_ == {"jupad": 1.0}
-    assert isinstance(model.density_.mixture, ProductMixture)
+    assert list(model.expert_weights_) == ["jupad", "trees"]
     assert model.check_ is None  # too few rows
     again = JointEstimator(random_state=0).fit({name: table[name] for name in ("kind", "a")})
     np.testing.assert_allclose(again.score_samples(table), model.score_samples(table), atol=1e-12)
+
+
+def test_one_column_has_products_alone():
+    table = {"kind": np.repeat(["x", "y", "x"], 20)}
+    model = JointEstimator(random_state=0).fit(table)
+    assert model.expert_weights_ == {"jupad": 1.0}
+    assert isinstance(model.density_.mixture, ProductMixture)
     assert JointEstimator(random_state=0).fit({"kind": np.repeat(["x", "y", "x"], 100)}).check_ is not None
 
 

@@ -23,13 +23,14 @@ from jointwise.fitting import Fit, Options
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import check_checkpoint
 from jointwise.fitting.stack import Learner, StackFit, StackOptions
+from jointwise.fitting.trees import TreeFit, TreeOptions
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.rows.sources import LocalSource, Source, find_source
 from jointwise.tables import encode
 
-OptionsT = TypeVar("OptionsT", Options, BlockOptions, StackOptions)
+OptionsT = TypeVar("OptionsT", Options, BlockOptions, TreeOptions, StackOptions)
 
 
 class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
@@ -50,7 +51,7 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
     @abstractmethod
     def _fit_coded(
         self, rows: Rows, columns: Columns, options: OptionsT, callback: Callback | None
-    ) -> Fit | BlockFit | StackFit:
+    ) -> Fit | BlockFit | TreeFit | StackFit:
         """Fit coded rows."""
 
     def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
@@ -169,7 +170,7 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         self.left_out_ = columns.left_out
         self._keep(found)
 
-    def _keep(self, fit: Fit | BlockFit | StackFit) -> None:
+    def _keep(self, fit: Fit | BlockFit | TreeFit | StackFit) -> None:
         """Keep what a fit found, and warn where it stopped short."""
         self.fit_, self.density_, self.stages_ = fit, fit.density, fit.stages
         self.n_iter_ = max([1, *(stage.n_steps for stage in fit.final)])

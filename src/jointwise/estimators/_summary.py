@@ -13,6 +13,7 @@ from jointwise._checks import warn_caller
 from jointwise.fitting import Fit
 from jointwise.fitting.blocks import BlockFit
 from jointwise.fitting.stack import StackFit
+from jointwise.fitting.trees import TreeFit
 from jointwise.joint.density import JointDensity
 from jointwise.solvers import Status
 from jointwise.tables.variables import Variable
@@ -28,7 +29,7 @@ METHODS = {
 }
 
 
-def summary_text(name: str, fit: Fit | BlockFit | StackFit) -> str:
+def summary_text(name: str, fit: Fit | BlockFit | TreeFit | StackFit) -> str:
     """Return lines on the fit, then a table of the columns.
 
     Parameters
@@ -41,6 +42,8 @@ def summary_text(name: str, fit: Fit | BlockFit | StackFit) -> str:
         return "\n".join([*_stack_lines(name, fit), "", *_aligned(_stack_cells(fit))])
     if isinstance(fit, BlockFit):
         return "\n".join([*_block_lines(name, fit), "", *_aligned(_block_cells(fit))])
+    if isinstance(fit, TreeFit):
+        return "\n".join([*_tree_lines(name, fit), "", *_aligned(_tree_cells(fit))])
     return "\n".join([*_fit_lines(name, fit), "", *_aligned(_column_cells(fit.density))])
 
 
@@ -103,6 +106,31 @@ def _block_cells(fit: BlockFit) -> Iterator[tuple[str, ...]]:
         yield variable.name, *_about(variable), place
 
 
+def _tree_lines(name: str, fit: TreeFit) -> Iterator[str]:
+    density, choice, options = fit.density, fit.choice, fit.options
+    n_models = len(fit.final)
+    yield from _first_lines(name, fit)
+    source = "likelihood of the rows" if n_models else "pairs of columns"
+    yield f"fit: {source}" + f", average of {n_models} models" * (n_models > 1)
+    each = f"{n_models} x " * (n_models > 1)
+    yield (
+        f"trees: {density.n_components} kept of {each}{choice.n_components} at the start ({_how(options.n_components)})"
+    )
+    yield f"states: at most {choice.n_states} bins of a column of numbers ({_how(options.n_states)})"
+    yield f"alpha: {choice.alpha:g} ({_how(options.alpha)}), gamma: {choice.gamma:g} ({_how(options.gamma)})"
+    if n_models:
+        yield _steps(fit)
+    if choice.held_out is not None:
+        yield f"held-out gain over independence, one model: {choice.held_out:.3f} nats per row"
+    yield from _verdict(density)
+
+
+def _tree_cells(fit: TreeFit) -> Iterator[tuple[str, ...]]:
+    yield "column", "kind", "values", "step", "states"
+    for variable, axis in zip(fit.density.schema, fit.axes, strict=True):
+        yield variable.name, *_about(variable), str(axis.n_bins)
+
+
 def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
     yield from _first_lines(name, fit)
     if len(fit.fits) > 1 or fit.held_out is not None:
@@ -130,13 +158,17 @@ def _expert_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
         yield expert.name, f"{expert.weight:.2f}", held_out, components, _chosen(expert.fit)
 
 
-def _chosen(fit: Fit | BlockFit) -> str:
+def _chosen(fit: Fit | BlockFit | TreeFit) -> str:
     """What a fit has chosen, in short."""
     n_models = len(fit.final) or 1
     each = f"{n_models} x " * (n_models > 1)
     if isinstance(fit, BlockFit):
         block = len(fit.design.columns)
         return f"{each}{fit.choice.n_components} at the start, nu {fit.choice.nu:g}, {block} columns in the block"
+    if isinstance(fit, TreeFit):
+        choice = fit.choice
+        prior = f"alpha {choice.alpha:g}, gamma {choice.gamma:g}"
+        return f"{each}{choice.n_components} at the start, {choice.n_states} states, {prior}"
     beta = "" if fit.choice.beta is None else f", beta {fit.choice.beta:g}"
     return f"{each}{fit.choice.n_components} at the start{beta}"
 
@@ -153,18 +185,18 @@ def _stack_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
         yield variable.name, *_about(variable), place
 
 
-def _first_lines(name: str, fit: Fit | BlockFit | StackFit) -> Iterator[str]:
+def _first_lines(name: str, fit: Fit | BlockFit | TreeFit | StackFit) -> Iterator[str]:
     n_columns = len(fit.density.names)
     yield f"{name}: joint density of {n_columns} column{'s' * (n_columns > 1)}"
     yield f"rows: {fit.n_rows:,.10g}"
 
 
-def _steps(fit: Fit | BlockFit | StackFit) -> str:
+def _steps(fit: Fit | BlockFit | TreeFit | StackFit) -> str:
     ending = (fit.unfinished.status if fit.unfinished else Status.CONVERGED).value.replace("_", " ")
     return f"steps: {' + '.join(str(solution.n_steps) for solution in fit.final)}, {ending}"
 
 
-def warn_unfinished(fit: Fit | BlockFit | StackFit) -> None:
+def warn_unfinished(fit: Fit | BlockFit | TreeFit | StackFit) -> None:
     """Warn of a fit that stopped short, with what to do about it."""
     if fit.unfinished is None:
         return

@@ -18,14 +18,18 @@ from jointwise.estimators._density import DensityEstimator
 from jointwise.estimators._tables import generator
 from jointwise.estimators.gaussian_blocks import GaussianBlocks
 from jointwise.estimators.jupad import JUPAD
+from jointwise.estimators.tree_mixture import TreeMixture
 from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting.blocks import WARPS, choose_columns
 from jointwise.fitting.checkpoint import open_checkpoint
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
+from jointwise.fitting.trees import MOST_COLUMNS
 from jointwise.rows.base import Rows
 
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
 LEAST_BLOCK = 2
+# Fewer columns have no tree.
+LEAST_TREE = 2
 
 Experts = Sequence[tuple[str, DensityEstimator[Any]]]
 
@@ -36,17 +40,18 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     .. math:: f(x) = \sum_k w_k f_k(x)
 
     No single model suits every table. :class:`JUPAD`, a mixture of products, follows any shape of a column;
-    :class:`GaussianBlocks` follows columns that are correlated. Each expert is learned without some of the rows and
-    predicts them. The weights are those whose sum predicts them best, and experts without weight are dropped. The sum
-    answers every question exactly, as each expert does: conditioning reweighs them by how likely each holds what is
-    known.
+    :class:`GaussianBlocks` follows columns that are correlated; :class:`TreeMixture` follows columns that depend on
+    their neighbours. Each expert is learned without some of the rows and predicts them. The weights are those whose sum
+    predicts them best, and experts without weight are dropped. The sum answers every question exactly, as each expert
+    does: conditioning reweighs them by how likely each holds what is known.
 
     Parameters
     ----------
     experts : "auto" or list of (name, estimator)
-        What is stacked. "auto" is ``JUPAD()`` and the three kinds of ``GaussianBlocks()``; a table with fewer than two
-        columns of numbers for a block has JUPAD alone. What this estimator says about columns and the fit replaces
-        what they say: `kinds`, `supports`, `steps`, `drop`, `keep`, `n_bins`, `device` and below.
+        What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``; a table
+        with fewer than two columns of numbers for a block has no blocks, and one column has JUPAD alone. What this
+        estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`,
+        `n_bins`, `device` and below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     supports : mapping of column names to (low, high) or None, optional
@@ -106,7 +111,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     >>> table = {"size": size, "weight": size + 0.2 * rng.normal(size=300), "sold": np.where(size > 0, "yes", "no")}
     >>> model = JointEstimator(random_state=0).fit(table)
     >>> sorted(model.expert_weights_)
-    ['blocks_none', 'blocks_power', 'blocks_scores', 'jupad']
+    ['blocks_none', 'blocks_power', 'blocks_scores', 'jupad', 'trees']
     >>> round(model.density_.condition({"size": 1.0}).mean()["weight"], 1)
     1.0
     """
@@ -161,7 +166,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     def _experts(self) -> Experts:
         """Return the experts to be stacked, checked."""
         if isinstance(self.experts, str) and self.experts == "auto":
-            return [("jupad", JUPAD()), *((f"blocks_{warp}", GaussianBlocks(warp)) for warp in WARPS)]
+            blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in WARPS]
+            return [("jupad", JUPAD()), *blocks, ("trees", TreeMixture())]
         pairs = self.experts if isinstance(self.experts, Sequence) and not isinstance(self.experts, str) else ()
         if not pairs or not all(_is_named_expert(pair) for pair in pairs):
             raise InputError(
@@ -190,8 +196,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             "random_state": self.random_state, "checkpoint": None,
         }  # fmt: skip
         experts = options.experts
-        if isinstance(self.experts, str) and len(choose_columns(rows).columns) < LEAST_BLOCK:
-            experts = experts[:1]
+        if isinstance(self.experts, str):
+            experts = [pair for pair in experts if _suits(pair[1], rows)]
         rng = generator(self.random_state)
         learners = [
             clone(expert).set_params(**shared).learner(name, columns, alone=len(experts) == 1)
@@ -216,6 +222,15 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         self.check_ = fit.check
         if fit.check is not None and fit.check.is_far:
             warn_caller(f"{fit.check.verdict} See `check_` for more.", MisfitWarning)
+
+
+def _suits(expert: DensityEstimator[Any], rows: Rows) -> bool:
+    """Whether an expert could add anything to a mixture of products of these rows."""
+    if isinstance(expert, GaussianBlocks):
+        return len(choose_columns(rows).columns) >= LEAST_BLOCK
+    if isinstance(expert, TreeMixture):
+        return LEAST_TREE <= len(rows.axes) <= MOST_COLUMNS
+    return True
 
 
 def _is_named_expert(pair: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from jointwise._checks import cause, shown
+from jointwise._checks import cause, read_only, shown
 from jointwise._numerics import integrate
 from jointwise.exceptions import ImpossibleEventError, InputError
 from jointwise.families.base import Family
@@ -66,8 +66,8 @@ class Truncated(Derived):
     base : Family
         Continuous atoms, each with mass in the interval (above 1e-300 for full accuracy). A truncated base is replaced
         by its own base, conditional on both intervals.
-    low, high : float
-        Ends of the interval, which may be infinite.
+    low, high : float or array of shape (L,)
+        Ends of the interval, which may be infinite; arrays give each atom its own.
 
     Examples
     --------
@@ -75,34 +75,54 @@ class Truncated(Derived):
     >>> tail = Gaussian(loc=0.0, scale=1.0).truncate(30, np.inf)
     >>> tail.mean().round(4), tail.sf([30.0, 30.1]).T.round(4)
     (array([30.0333]), array([[1.    , 0.0494]]))
+    >>> Truncated(Gaussian(loc=[0.0, 0.0], scale=1.0), [-np.inf, 0.0], [0.0, np.inf]).mean().round(4)
+    array([-0.7979,  0.7979])
     """
 
     name: ClassVar[str] = "truncated"
     base: Family
-    low: float
-    high: float
+    low: float | FloatArray
+    high: float | FloatArray
 
     def __post_init__(self) -> None:
         _refuse_discrete(self.base, self.name)
-        try:
-            low, high = float(self.low), float(self.high)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"The parameters low and high of truncated must be numbers: {cause(error)}.") from error
+        low, high = self._end("low"), self._end("high")
         if isinstance(self.base, Truncated):  # one level is enough, and each further one would double the work
-            low, high = max(low, self.base.low), min(high, self.base.high)
+            low, high = _outer(np.maximum, low, self.base.low), _outer(np.minimum, high, self.base.high)
             object.__setattr__(self, "base", self.base.base)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-        if not self.low < self.high:
-            raise InputError(f"The parameter low of truncated must be below high, got {self.low} and {self.high}.")
+        if not np.all(np.less(low, high)):
+            raise InputError(f"The parameter low of truncated must be below high, got {shown(low)} and {shown(high)}.")
         if not (self._total > 0).all():
             raise ImpossibleEventError(
-                f"An atom of the {self.base.name} base has no mass in ({self.low}, {self.high}]."
+                f"An atom of the {self.base.name} base has no mass in ({shown(low)}, {shown(high)}]."
             )
+
+    def _end(self, name: str) -> float | FloatArray:
+        """Return an end as a float, or as a read-only array of one for each atom."""
+        try:
+            given = getattr(self, name)
+            ends = read_only(given if np.ndim(given) else float(given), np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"The parameters low and high of truncated must be numbers: {cause(error)}.") from error
+        if ends.shape not in {(), (self.base.n_atoms,)}:
+            raise InputError(
+                f"The parameters low and high of truncated must be numbers, or arrays of one for each of the "
+                f"{self.base.n_atoms} atoms; got an array of shape {ends.shape}."
+            )
+        return ends if ends.ndim else float(ends)
+
+    def take(self, index: ArrayLike) -> Truncated:
+        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
+        low, high = (end[np.asarray(index)] if isinstance(end, np.ndarray) else end for end in (self.low, self.high))
+        return Truncated(self.base.take(index), low, high)
 
     @cached_property
     def _total(self) -> FloatArray:
-        return self.base.mass(self.low, self.high)
+        with np.errstate(all="ignore"):  # as in `mass`
+            total = self.base._mass(*(np.full(self.base.n_atoms, end) for end in (self.low, self.high)))
+        return np.asarray(total)
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of each atom's support, cut to the interval."""
@@ -118,10 +138,10 @@ class Truncated(Derived):
         return np.minimum(self.base._mass(low, high) / self._total, 1.0)
 
     def _cdf(self, x: FloatArray) -> FloatArray:
-        return self._mass(np.full_like(x, self.low), x)
+        return self._mass(self.low + np.zeros_like(x), x)
 
     def _sf(self, x: FloatArray) -> FloatArray:
-        return self._mass(x, np.full_like(x, self.high))
+        return self._mass(x, self.high + np.zeros_like(x))
 
     def _ppf(self, q: FloatArray) -> FloatArray:
         return self._quantile(q, 1 - q)
@@ -131,13 +151,19 @@ class Truncated(Derived):
 
     def _quantile(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Return points with mass ``lower`` below and ``upper`` = 1 - ``lower`` above, from the nearer tail."""
-        below = self.base.cdf(self.low) + lower * self._total
-        above = self.base.sf(self.high) + upper * self._total
+        below = self._outside[0] + lower * self._total
+        above = self._outside[1] + upper * self._total
         near_low = self.base._ppf(np.clip(below, 0.0, 1.0))
         near_high = self.base._isf(np.clip(above, 0.0, 1.0))
         start, end = self.support()
         inner = np.clip(np.where(below <= 0.5, near_low, near_high), start, end)
         return np.where(lower == 0, start, np.where(upper == 0, end, inner))
+
+    @cached_property
+    def _outside(self) -> tuple[FloatArray, FloatArray]:
+        """Mass of each atom of the base below the interval, and above it."""
+        low, high = (np.full(self.base.n_atoms, end) for end in (self.low, self.high))
+        return self.base._at(self.base._cdf, low, 0.0, 1.0), self.base._at(self.base._sf, high, 1.0, 0.0)
 
     def _sample(self, atoms: IntArray, rng: np.random.Generator) -> FloatArray:
         u = np.maximum(rng.random(len(atoms)), 2.0**-54)  # never zero, whose quantile may be infinite
@@ -163,7 +189,7 @@ class Truncated(Derived):
         return _best(self, np.stack([np.clip(self.base.mode(), start, end), start, end]))
 
     def _truncate(self, low: float, high: float) -> Family:
-        return Truncated(self.base, max(low, self.low), min(high, self.high))
+        return Truncated(self.base, _outer(np.maximum, low, self.low), _outer(np.minimum, high, self.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +327,12 @@ class Lattice(Derived):
 
     def _truncate(self, low: float, high: float) -> Family:
         return Lattice(self.base.truncate(np.floor(low) + 0.5, np.floor(high) + 0.5))
+
+
+def _outer(which: np.ufunc, a: float | FloatArray, b: float | FloatArray) -> float | FloatArray:
+    """Return the larger or smaller of ends, a float where both are."""
+    found = which(a, b)
+    return found if isinstance(found, np.ndarray) else float(found)
 
 
 def _refuse_discrete(base: Family, name: str) -> None:

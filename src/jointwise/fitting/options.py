@@ -17,6 +17,19 @@ from jointwise.exceptions import InputError
 METHODS = ("rows", "pairs", "paper")
 
 
+def check_run(options: Any) -> None:
+    """Raise unless what the options of every kind of fit share is as it must be."""
+    check_choice("device", options.device, ("cpu", "cuda"))
+    if options.device == "cuda":
+        check_cuda()
+    for name in ("n_components", "n_models"):
+        if getattr(options, name, "auto") != "auto":
+            check_integer(name, getattr(options, name), 1)
+    check_integer("max_iter", options.max_iter, 1)
+    if check_real("tol", options.tol) < 0:
+        raise InputError(f"`tol` must not be negative; got {options.tol!r}.")
+
+
 @dataclass(frozen=True)
 class Options:
     """How to fit coded rows, or the counts of their pairs of columns, checked on construction.
@@ -43,20 +56,12 @@ class Options:
 
     def __post_init__(self) -> None:
         check_choice("method", self.method, METHODS)
-        check_choice("device", self.device, ("cpu", "cuda"))
-        if self.device == "cuda":
-            check_cuda()
-        for name in ("n_components", "n_models"):
-            if getattr(self, name) != "auto":
-                check_integer(name, getattr(self, name), 1)
+        check_run(self)
         if self.beta != "auto" and check_real("beta", self.beta) < 0:
             raise InputError(f'`beta` must be "auto" or a number of rows, zero or more; got {self.beta!r}.')
         if not isinstance(self.learn_dictionary, bool) and self.learn_dictionary != "auto":
             raise InputError(f'`learn_dictionary` must be True, False or "auto"; got {shown(self.learn_dictionary)}.')
         check_integer("n_init", self.n_init, 1)
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
         self._check_dictionaries()
         if self.learning_rates is not None:
             self._check_rates(self.learning_rates)

@@ -10,6 +10,7 @@ from jointwise._checks import listed
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
+from jointwise.fitting.possible import UNMET_ROWS
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows
 from jointwise.solvers import PairwiseProblem, RowsProblem, simplex_weights
@@ -21,6 +22,11 @@ SMOOTHING = 0.15
 def smoothing_rows(n_rows: float) -> float:
     """Rows spread evenly over the atoms of a margin, so that it does not follow the noise of its counts."""
     return SMOOTHING * float(np.sqrt(n_rows))
+
+
+def margin_prior(dictionary: Dictionary, n_rows: float) -> float:
+    """Return the rows spread evenly over the atoms of a margin."""
+    return UNMET_ROWS * dictionary.n_atoms if dictionary.is_identity else smoothing_rows(n_rows)
 
 
 def rows_problem(rows: Rows, dictionaries: Sequence[Dictionary], beta: float) -> RowsProblem:

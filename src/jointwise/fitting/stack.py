@@ -19,20 +19,19 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logsumexp
 
-from jointwise._checks import check_choice, check_integer, check_real
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
-from jointwise.engines.cuda import check_cuda
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.choice.folds import SMALL_TABLE, row_folds
 from jointwise.fitting.held_out import Repeated, check_part
-from jointwise.fitting.options import Options
+from jointwise.fitting.options import Options, check_run
 from jointwise.fitting.order import in_canonical_order, with_columns
 from jointwise.fitting.result import Ended, Fit
+from jointwise.fitting.trees import TreeFit, TreeOptions
 from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.rows.base import Rows
@@ -76,12 +75,7 @@ class StackOptions:
     keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("device", self.device, ("cpu", "cuda"))
-        if self.device == "cuda":
-            check_cuda()
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")
+        check_run(self)
 
     @property
     def plan(self) -> str:
@@ -110,7 +104,7 @@ class Learner:
     look: Callable[[Rows, np.random.Generator, Known], JointDensity]
     choose: Callable[[Rows, np.random.Generator, Checkpoint, Known], Any]
     single: Callable[[Any], Any]
-    fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit]
+    fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit | TreeFit]
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,7 @@ class Judged:
     name: str
     weight: float
     held_out: float | None
-    fit: Fit | BlockFit | None
+    fit: Fit | BlockFit | TreeFit | None
 
 
 @dataclass(frozen=True)
@@ -158,12 +152,12 @@ class StackFit(Ended):
     check: Check | None
 
     @property
-    def fits(self) -> dict[str, Fit | BlockFit]:
+    def fits(self) -> dict[str, Fit | BlockFit | TreeFit]:
         """The fits of the experts that were kept, by name."""
         return {each.name: each.fit for each in self.experts if each.fit is not None}
 
     @property
-    def options(self) -> Options | BlockOptions:
+    def options(self) -> Options | BlockOptions | TreeOptions:
         """Options of an expert; those of the last run are the same in all."""
         return next(iter(self.fits.values())).options
 
@@ -254,9 +248,9 @@ def _known(rows: Rows, axes: Sequence[Axis], rng: np.random.Generator) -> Known:
     return dict(zip(rows.schema.names, chosen, strict=True))
 
 
-def _fit_all(work: _Work, names: Iterable[str], callback: Callback | None) -> dict[str, Fit | BlockFit]:
+def _fit_all(work: _Work, names: Iterable[str], callback: Callback | None) -> dict[str, Fit | BlockFit | TreeFit]:
     """Fit experts to all rows; one that is interrupted is the last."""
-    fits: dict[str, Fit | BlockFit] = {}
+    fits: dict[str, Fit | BlockFit | TreeFit] = {}
     for name in names:
         fits[name] = work.fit(name, work.rows, "all rows", callback)
         if fits[name].was_interrupted:
@@ -305,7 +299,7 @@ class _Work:
         """The densities learned without the first held-out rows."""
         return {}
 
-    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> Fit | BlockFit:
+    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> Fit | BlockFit | TreeFit:
         """Fit an expert to some rows, as it has chosen from all."""
         learner, number = self.learners[name], list(self.learners).index(name)
         if name not in self.choices:

@@ -234,7 +234,8 @@ def _fine_axis(variable: Variable, column: ColumnProfile, coarse: Axis) -> Binne
     low, high, _ = column.sketch.without(coarse.spikes.tolist())
     edges = midpoints(low, high)
     if variable.kind is Kind.INTEGER:
-        edges = half_integers(edges)
+        around = np.concatenate([coarse.spikes - 0.5, coarse.spikes + 0.5])  # a spike is told from its neighbours
+        edges = np.union1d(half_integers(edges), around)
     edges = _fewer(np.union1d(edges, coarse.edges), coarse.edges, low, high, MAX_BINS - len(coarse.spikes) - 1)
     axis = BinnedAxis(edges, coarse.spikes)
     return replace(axis, centres=_centres(axis, low, high))

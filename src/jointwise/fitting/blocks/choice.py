@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
+from jointwise.fitting.choice.uphill import ScoreBook, climb, nearest
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -35,17 +35,10 @@ SEEN_GROWTH, GROWTH = 0.7, 0.3
 MOST_WORK = 1e9
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 5e-3
-# A climb goes on over this many numbers that gain nothing.
-PATIENCE = 2
 # Runs that are only compared stop early.
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
-
-# A rung of a ladder: a number of components, or a nu.
-Rung = TypeVar("Rung", int, float)
-# Held-out scores by number of components, nu and number of models that are averaged.
-Scores = dict[tuple[int, float, int], float]
 
 
 @dataclass(frozen=True)
@@ -113,10 +106,11 @@ def choose_blocks(
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, options.beta, seed, checkpoint or Checkpoint())
     firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
-    starts = sorted({(_nearest(numbers, first), _nearest(nus, FIRST_NU)) for first in firsts})
-    n_components, nu = search.best(numbers, nus, starts)
+    starts = sorted({(nearest(numbers, first), nearest(nus, FIRST_NU)) for first in firsts})
+    place = search.best(numbers, nus, starts)
     if n_models > 1:
-        n_components, nu = search.best(numbers, nus, [(n_components, nu)], n_models)
+        place = search.best(numbers, nus, [place], n_models)
+    n_components, nu = numbers[place[0]], nus[place[1]]
     score = search.held_out(n_components, nu, n_models)
     if len(numbers) > 1:
         learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
@@ -149,23 +143,6 @@ def number_of_models(options: BlockOptions, n_rows: int) -> int:
     return 1 if options.n_components != "auto" or n_rows > AVERAGED_ROWS else N_MODELS
 
 
-def scores_to_dict(scores: Scores) -> dict[str, Any]:
-    """Return a plain form of scores."""
-    return {"scores": [[*map(float, key), float(score)] for key, score in scores.items()]}
-
-
-def scores_from_dict(data: Mapping[str, Any]) -> Scores:
-    """Read what `scores_to_dict` wrote.
-
-    >>> scores_from_dict(scores_to_dict({(8, 20.0, 1): -1.5}))
-    {(8, 20.0, 1): -1.5}
-    """
-    return {
-        (int(float(number)), float(nu), int(float(n_models))): float(score)
-        for number, nu, n_models, score in data["scores"]
-    }
-
-
 class _Search:
     """Held-out log-likelihood over numbers of components and strengths of the prior, each computed once."""
 
@@ -183,39 +160,40 @@ class _Search:
             for part, rest in folds
         ]
         self._seed = seed
-        self._checkpoint = checkpoint
         self._found_groups: dict[tuple[int, int, int], IntArray] = {}
-        self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
+        self.held_out = ScoreBook(checkpoint, self._mean)
 
     def best(
-        self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[tuple[int, float]], n_models: int = 1
-    ) -> tuple[int, float]:
-        """Return the number of components and nu of the highest score found uphill from some."""
+        self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[tuple[int, int]], n_models: int = 1
+    ) -> tuple[int, int]:
+        """Return the positions of the number of components and the nu of the highest score found uphill from some."""
         places = [self._climbed(numbers, nus, *start, n_models) for start in starts]
-        return max(places, key=lambda place: self.held_out(place[0], place[1], n_models))
+        return max(places, key=lambda place: self.held_out(numbers[place[0]], nus[place[1]], n_models))
 
     def _climbed(
-        self, numbers: Sequence[int], nus: Sequence[float], number: int, nu: float, n_models: int
-    ) -> tuple[int, float]:
+        self, numbers: Sequence[int], nus: Sequence[float], at: int, stage: int, n_models: int
+    ) -> tuple[int, int]:
         """Return where a climb ends that goes uphill in nu, then in the number, and so on in turn.
 
         It begins with nu: few components are quickly compared, and one nu too strong would ask for many of them.
         """
         while True:
-            nu = _climb(partial(self.held_out, number, n_models=n_models), nus, nu, 1)
-            further = _climb(partial(self.held_out, nu=nu, n_models=n_models), numbers, number, PATIENCE)
-            if further == number:
-                return number, nu
-            number = further
+            stage = climb(nus, stage, partial(self._with_nu, numbers[at], n_models), LEAST_GAIN, patience=1)
+            further = climb(numbers, at, partial(self._with_number, nus[stage], n_models), LEAST_GAIN)
+            if further == at:
+                return at, stage
+            at = further
 
-    def held_out(self, n_components: int, nu: float, n_models: int = 1) -> float:
+    def _with_nu(self, number: int, n_models: int, nu: float) -> float:
+        return self.held_out(number, nu, n_models)
+
+    def _with_number(self, nu: float, n_models: int, number: int) -> float:
+        return self.held_out(number, nu, n_models)
+
+    def _mean(self, n_components: int, nu: float, n_models: int) -> float:
         """Mean log-likelihood of held-out rows under the average of short runs on the others."""
-        key = n_components, nu, n_models
-        if key not in self._scores:
-            runs = [self._run(fold, *key) for fold in range(len(self._folds))]
-            self._scores[key] = sum(runs) / sum(n_rows for _, n_rows, _ in self._folds)
-            self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
-        return self._scores[key]
+        runs = [self._run(fold, n_components, nu, n_models) for fold in range(len(self._folds))]
+        return sum(runs) / sum(n_rows for _, n_rows, _ in self._folds)
 
     def _run(self, fold: int, n_components: int, nu: float, n_models: int) -> float:
         """Log-likelihood of the held-out rows of a fold under the average of models of the others."""
@@ -244,31 +222,3 @@ def short_run(
     """Return factors after a few steps from groups of rows: enough to compare choices by."""
     problem, start = settled_start(design, problem, rows, n_components, groups)
     return solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
-
-
-def _nearest(ladder: Sequence[Rung], value: float) -> Rung:
-    """Return the rung nearest to a value."""
-    return min(ladder, key=lambda rung: abs(rung - value))
-
-
-def _climb(score: Callable[[Rung], float], ladder: Sequence[Rung], start: Rung, patience: int) -> Rung:
-    """Return the best rung uphill from one, upwards first; see `_walk`."""
-    at = ladder.index(start)
-    above = _walk(score, ladder[at:], patience)
-    return _walk(score, ladder[at::-1], patience) if above == start else above
-
-
-def _walk(score: Callable[[Rung], float], rungs: Sequence[Rung], patience: int) -> Rung:
-    """Return the best rung on a way, which ends after some that gain nothing.
-
-    >>> heights = {1: 0.0, 2: 2.0, 3: 1.0, 4: 3.0, 6: 0.0, 8: 0.0}
-    >>> [_walk(heights.__getitem__, list(heights), patience) for patience in (1, 2)]
-    [2, 4]
-    """
-    best = 0
-    for here in range(1, len(rungs)):
-        if here - best > patience:
-            break
-        if score(rungs[here]) > score(rungs[best]) + LEAST_GAIN:
-            best = here
-    return rungs[best]

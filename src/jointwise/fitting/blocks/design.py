@@ -9,14 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.axes import Axis, BinnedAxis, regrouping
+from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.engines.blocks import BlockLayout
 from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
 from jointwise.fitting.blocks.warps import Counted, bounded, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
-from jointwise.fitting.possible import made_possible
-from jointwise.fitting.problem import smoothing_rows
+from jointwise.fitting.counted import Counts, merged_counts
+from jointwise.fitting.possible import UNMET_ROWS, made_possible
+from jointwise.fitting.problem import margin_prior
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.expert import Expert
@@ -29,30 +30,6 @@ from jointwise.warps import Warp
 
 # Share of a column's variance, and of a row for each row of the table, that keeps covariances from being singular.
 TRACE, TRACE_PER_ROW = 1e-4, 1e-10
-# Rows that each value of a category counts as seen before, so that none is impossible.
-UNMET_ROWS = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Counts of the bins of some columns: what the choice of dictionaries needs."""
-
-    schema: Schema
-    axes: tuple[Axis, ...]
-    counts: tuple[FloatArray, ...]
-
-    def marginal(self, n: int) -> FloatArray:
-        """Return the counts of the bins of column ``n``."""
-        return self.counts[n]
-
-    def take(self, chosen: Sequence[int]) -> Counts:
-        """Return some of the columns."""
-        variables = tuple(self.schema.variables[n] for n in chosen)
-        return Counts(
-            Schema(variables, self.schema.container),
-            tuple(self.axes[n] for n in chosen),
-            tuple(self.counts[n] for n in chosen),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +91,9 @@ class Design:
         """
         member = choose_columns(rows)
         others = [n for n in range(len(rows.schema)) if n not in member.columns]
-        counts = Counts(rows.schema, tuple(coarse), tuple(_merged(rows, n, axis) for n, axis in enumerate(coarse)))
+        counts = Counts(
+            rows.schema, tuple(coarse), tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse))
+        )
         fitted = sorted([*others, *(member.columns if warp == "scores" else ())])
         chosen = {n: known[name] for n in fitted if known and (name := rows.schema.names[n]) in known}
         further = [n for n in fitted if n not in chosen]
@@ -164,7 +143,7 @@ class Design:
     def problem(self, rows: Rows, nu: float, beta: float) -> BlocksProblem:
         """Return the problem of fitting rows with `axes`; its scale is that of independent columns."""
         margins = [
-            simplex_weights(masses, rows.marginal(n), prior=_prior(dictionary, rows.n_rows))
+            simplex_weights(masses, rows.marginal(n), prior=margin_prior(dictionary, rows.n_rows))
             for n, masses, dictionary in zip(self.others, self.masses, self.dictionaries, strict=True)
         ]
         shares, centre = [], np.zeros(len(self.columns))
@@ -255,13 +234,6 @@ def _root_mean_square(column: Counted, logs: FloatArray) -> float:
     return float(np.sqrt(column.mean_of(np.exp(2 * (logs - top)))) * np.exp(top))
 
 
-def _merged(rows: Rows, n: int, axis: Axis) -> FloatArray:
-    """Return the counts of a column on a coarser axis."""
-    lookup = regrouping(rows.axes[n], axis)[:-1]
-    merged: FloatArray = np.bincount(lookup, rows.marginal(n), minlength=axis.n_bins).astype(np.float64)
-    return merged
-
-
 def _warp(
     name: str, variable: Variable, column: Counted, counts: Counts, n: int, dictionary: Dictionary | None
 ) -> Warp:
@@ -274,13 +246,8 @@ def _warp(
         warp = power(column)
     if name == "scores":
         assert dictionary is not None  # chosen for scores
-        prior = _prior(dictionary, float(counts.marginal(n).sum()))
+        prior = margin_prior(dictionary, float(counts.marginal(n).sum()))
         weights = simplex_weights(dictionary.masses(counts.axes[n]), counts.marginal(n), prior=prior)
         warp = scores(column, dictionary, weights, whole=whole)
     low, high = variable.support
     return bounded(warp, column, (low - 0.5, high + 0.5) if whole else (low, high))
-
-
-def _prior(dictionary: Dictionary, n_rows: float) -> float:
-    """Return the rows spread evenly over the atoms of a margin."""
-    return UNMET_ROWS * dictionary.n_atoms if dictionary.is_identity else smoothing_rows(n_rows)

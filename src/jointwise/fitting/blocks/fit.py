@@ -16,6 +16,7 @@ from jointwise.fitting.blocks.record import BlockRecord
 from jointwise.fitting.blocks.result import BlockFit
 from jointwise.fitting.blocks.start import START_ROWS, settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
+from jointwise.fitting.models import alive, fit_models
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
 from jointwise.fitting.starts import part_sizes, spread_positions
@@ -25,8 +26,6 @@ from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Solution, Status, solve
 from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, averaged
 
-# A component with fewer rows than this is dropped.
-LEAST_ROWS = 0.5
 # Runs on parts of a large table stop earlier than that on all rows, by this factor of the tolerance.
 PART_TOL = 3.0
 # Above this many rows the tolerance grows with them, up to ten times: the last digits would take most of the time.
@@ -71,8 +70,14 @@ def fit_blocks(
     try:
         design = Design.of(rows, coarse, options.warp, rng, choice.dictionaries if choice else None)
         rows = rows.regrouped(design.axes)
-        choice = choice or choose_blocks(design, rows, options, rng, checkpoint)
-        fitted, stages = _fit_models(design, rows, choice, options, rng, callback, checkpoint)
+        chosen = choice or choose_blocks(design, rows, options, rng, checkpoint)
+        coded, kept = rows, checkpoint
+
+        def fit_model(model: int, seed: int) -> Solution[BlockFactors]:
+            record = BlockRecord(kept, f"model {model}")
+            return _fit_model(design, coded, chosen, options, seed, callback, record)
+
+        stages = fit_models(chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
     except KeyboardInterrupt:
         checkpoint.flush()
         raise
@@ -80,41 +85,11 @@ def fit_blocks(
         checkpoint.flush()
     else:
         checkpoint.remove()
+    fitted = [run.value.take(alive(run.value.weights, rows.n_rows).tolist()) for run in stages.values()]
     density = JointDensity(rows.schema, design.expert(averaged(fitted), rows)).marginal(names)
     final = tuple(stages.values())
     levels = level_counts(rows.schema, rows.column_counts)
-    return BlockFit(density, options, choice, rows.axes, rows.n_rows, stages, final, design, levels)
-
-
-def _fit_models(
-    design: Design,
-    rows: Rows,
-    choice: BlockChoice,
-    options: BlockOptions,
-    rng: np.random.Generator,
-    callback: Callback | None,
-    checkpoint: Checkpoint,
-) -> tuple[list[BlockFactors], dict[str, Solution[BlockFactors]]]:
-    """Return the models that were fitted, and how the last run of each went."""
-    fitted: list[BlockFactors] = []
-    stages: dict[str, Solution[BlockFactors]] = {}
-    seeds = rng.integers(2**32, size=choice.n_models)
-    for model, seed in enumerate(seeds):
-        record = BlockRecord(checkpoint, f"model {model + 1}")
-        try:
-            solution = _fit_model(design, rows, choice, options, int(seed), callback, record)
-        except KeyboardInterrupt:
-            if not (options.keep_on_interrupt and stages):
-                raise
-            last, solution = stages.popitem()
-            message = f"The fit was interrupted in model {model + 1} of {choice.n_models}."
-            stages[last] = replace(solution, status=Status.INTERRUPTED, message=message)
-            break
-        fitted.append(_tidied(solution.value, rows.n_rows))
-        stages["likelihood" if choice.n_models == 1 else f"likelihood {model + 1}"] = solution
-        if solution.status is Status.INTERRUPTED:
-            break
-    return fitted, stages
+    return BlockFit(density, options, chosen, rows.axes, rows.n_rows, stages, final, design, levels)
 
 
 def _fit_model(
@@ -171,10 +146,3 @@ def _fit_model(
 
 def _in_memory(rows: Rows) -> CodedRows:
     return rows if isinstance(rows, CodedRows) else rows.take(np.arange(len(rows)))
-
-
-def _tidied(factors: BlockFactors, n_rows: float) -> BlockFactors:
-    """Return the components that have rows, largest first."""
-    least = min(LEAST_ROWS / n_rows, float(factors.weights.max()))
-    alive = np.flatnonzero(factors.weights >= least)
-    return factors.take(alive[np.argsort(-factors.weights[alive], kind="stable")].tolist())

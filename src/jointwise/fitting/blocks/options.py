@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from jointwise._checks import check_choice, check_integer, check_real
-from jointwise.engines.cuda import check_cuda
+from jointwise._checks import check_choice, check_real
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks.warps import WARPS
+from jointwise.fitting.options import check_run
 
 # Options that identify a fit: its result depends on them.
 IDENTIFYING = ("warp", "n_components", "nu", "beta", "n_models", "max_iter", "tol", "device", "random_state")
@@ -40,16 +40,8 @@ class BlockOptions:
 
     def __post_init__(self) -> None:
         check_choice("warp", self.warp, WARPS)
-        check_choice("device", self.device, ("cpu", "cuda"))
-        if self.device == "cuda":
-            check_cuda()
-        for name in ("n_components", "n_models"):
-            if getattr(self, name) != "auto":
-                check_integer(name, getattr(self, name), 1)
+        check_run(self)
         if self.nu != "auto" and not check_real("nu", self.nu) > 0:
             raise InputError(f'`nu` must be "auto" or a positive number of rows; got {self.nu!r}.')
         if check_real("beta", self.beta) < 0:
             raise InputError(f"`beta` must be a number of rows, zero or more; got {self.beta!r}.")
-        check_integer("max_iter", self.max_iter, 1)
-        if check_real("tol", self.tol) < 0:
-            raise InputError(f"`tol` must not be negative; got {self.tol!r}.")

@@ -47,15 +47,15 @@ def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.r
     """Return the group of each row, by the block's columns and the categories of the others."""
     if n_components == 1 or not len(sample):
         return np.zeros(len(sample), dtype=np.int64)
-    features = [_filled(block_values(design, sample))]
+    features = [filled(block_values(design, sample))]
     for n, dictionary in zip(design.others, design.dictionaries, strict=True):
         bins = design.axes[n].n_bins
         if not dictionary.is_identity:
-            features.append(_filled(_ranks(sample, n)[:, None]))
+            features.append(filled(_ranks(sample, n)[:, None]))
         elif 1 < bins <= MOST_CATEGORIES:
             features.append(np.eye(bins + 1)[sample.codes[:, n]][:, :bins])
     values = np.hstack(features)
-    return k_means(values, _weights(sample), n_components, rng) if values.size else np.zeros(len(sample), np.int64)
+    return k_means(values, weights_of(sample), n_components, rng) if values.size else np.zeros(len(sample), np.int64)
 
 
 def _ranks(rows: CodedRows, n: int) -> FloatArray:
@@ -75,14 +75,15 @@ def block_values(design: Design, rows: CodedRows) -> FloatArray:
     return values
 
 
-def _filled(values: FloatArray) -> FloatArray:
+def filled(values: FloatArray) -> FloatArray:
     """Return values with gaps filled by the mean of their column."""
     seen = ~np.isnan(values)
     means = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return np.where(seen, values, means)
 
 
-def _weights(rows: CodedRows) -> FloatArray:
+def weights_of(rows: CodedRows) -> FloatArray:
+    """Return the weights of rows, ones where they have none."""
     return np.ones(len(rows)) if rows.weights is None else rows.weights
 
 
@@ -100,7 +101,7 @@ def _nothing(problem: BlocksProblem, n_components: int) -> BlockFactors:
 
 def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_components: int) -> BlockSums:
     """Return the sums of a pass in which each row belongs to its group, but for a share of it; centred at zero."""
-    values, weights = _filled(block_values(design, sample)), _weights(sample)
+    values, weights = filled(block_values(design, sample)), weights_of(sample)
     F, d = n_components, values.shape[1]
     totals: FloatArray = np.bincount(groups, weights, minlength=F).astype(np.float64)
     firsts, seconds = np.zeros((F, d)), np.zeros((F, d, d))
@@ -108,10 +109,10 @@ def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_compo
     for r, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=F))[:-1])):
         weighted = values[rows] * weights[rows, None]
         firsts[r], seconds[r] = weighted.sum(axis=0), weighted.T @ values[rows]
-    counts = [_grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F) for n in design.others]
+    counts = [grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F) for n in design.others]
     spikes = []
     for n, w in zip(design.columns, design.layout.values, strict=True):
-        by_bin = _grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F)
+        by_bin = grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F)
         spikes.append(np.vstack([by_bin[: len(w)].sum(axis=0), by_bin[len(w) :]]))
     return BlockSums(
         _spread(totals), _spread(firsts), _spread(seconds), tuple(_spread(c.T).T for c in counts),
@@ -119,7 +120,7 @@ def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_compo
     )  # fmt: skip
 
 
-def _grouped_counts(codes: CodeArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int) -> FloatArray:
+def grouped_counts(codes: CodeArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int) -> FloatArray:
     """Return the counts of bins in each group, without missing cells; shape (n_bins, n_groups)."""
     where = codes.astype(np.int64) * n_groups + groups
     counts = np.bincount(where, weights, minlength=(n_bins + 1) * n_groups).reshape(n_bins + 1, n_groups)

@@ -1,0 +1,208 @@
+"""Number of trees, number of states and strength of the prior, by held-out likelihood of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from jointwise.dictionary import Dictionary
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
+from jointwise.fitting.choice.uphill import ScoreBook, climb, nearest
+from jointwise.fitting.trees.design import StateSpace, TreeDesign
+from jointwise.fitting.trees.options import TreeOptions
+from jointwise.fitting.trees.start import start_factors
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import solve
+from jointwise.solvers.trees_em import TreeFactors, TreesEM, TreesProblem
+
+# What is tried: numbers of trees, most bins of a column of numbers, and strengths of the prior, in rows of independent
+# columns and of the whole table.
+NUMBERS = (1, 2, 4, 8, 16, 32, 64)
+STATES = (4, 8, 16, 32)
+PRIORS = ((1.0, 3.0), (3.0, 10.0), (10.0, 30.0), (30.0, 100.0), (100.0, 300.0), (300.0, 1000.0))
+FIRST_NUMBER, FIRST_STATES, FIRST_PRIOR = 8, 16, 2
+# A component needs more rows than this.
+ROWS_PER_COMPONENT = 16
+# Larger tables bear more components: their number grows with this power of the rows.
+GROWTH = 0.3
+# Most rows x components x columns that one pass takes, and most expected counts of pairs of states in all components:
+# each step that looks for trees takes the logarithms of all of them.
+MOST_WORK, MOST_COUNTS = 4e9, 1 << 24
+# Smallest gain, in nats per row, that counts.
+LEAST_GAIN = 5e-3
+# Runs that are only compared stop early.
+SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
+# Largest table whose starts are averaged, and their number.
+AVERAGED_ROWS, N_MODELS = 100_000, 3
+
+
+@dataclass(frozen=True)
+class TreeChoice:
+    """What is fitted.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of trees of each model at its start.
+    n_states : int
+        Most bins of a column of numbers.
+    alpha, gamma : float
+        Strength of the prior, in rows of independent columns and of the whole table.
+    n_models : int
+        Number of starts whose fits are averaged.
+    held_out : float, optional
+        Mean log-likelihood of held-out rows beyond that of independent columns. None where there was nothing to choose.
+    dictionaries : mapping of str to Dictionary
+        Those of columns for which they are chosen already; others are chosen for the rows that are fitted.
+    """
+
+    n_components: int
+    n_states: int
+    alpha: float
+    gamma: float
+    n_models: int = 1
+    held_out: float | None = None
+    dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
+
+
+def choose_trees(
+    design: TreeDesign, rows: Rows, options: TreeOptions, rng: np.random.Generator, checkpoint: Checkpoint | None = None
+) -> TreeChoice:
+    """Choose numbers of trees and states and the strength of the prior, uphill in the held-out likelihood of rows.
+
+    Parameters
+    ----------
+    design : TreeDesign
+    rows : Rows
+        With fine axes, in canonical order, for a choice that does not depend on the order of rows.
+    options : TreeOptions
+        What is "auto" is chosen, and what is given stays.
+    rng : numpy.random.Generator
+        Deals rows to folds and draws starts.
+    checkpoint : Checkpoint, optional
+        Keeps each score.
+    """
+    n_models = number_of_models(options, len(rows))
+    most = max(min(rows.n_rows / ROWS_PER_COMPONENT, _affordable(design, len(rows))), 1)
+    numbers = _asked(options.n_components, [number for number in NUMBERS if number <= most])
+    if len(design.columns) == 1 and options.n_components == "auto":
+        numbers = [1]
+    states = _asked(options.n_states, STATES if design.has_bins else (FIRST_STATES,))
+    priors = _priors(options)
+    first = nearest(states, FIRST_STATES), min(FIRST_PRIOR, len(priors) - 1)
+    if len(numbers) * len(states) * len(priors) == 1:
+        return TreeChoice(numbers[0], states[0], *priors[0], n_models)
+    folds = row_folds(rows, rng)
+    if not folds:  # one row
+        return TreeChoice(numbers[0], states[0], *priors[-1], n_models)
+    seed = int(rng.integers(2**32))
+    search = _Search(design, folds, priors, seed, checkpoint or Checkpoint())
+    n_components, n_states, prior = search.best(numbers, states, *first)
+    score = search.held_out(n_components, n_states, prior)
+    if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1:
+        n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
+    return TreeChoice(n_components, n_states, *priors[prior], n_models, score)
+
+
+def _affordable(design: TreeDesign, n_rows: int) -> float:
+    """Return the most components of a table of this many rows, for a fit that ends soon."""
+    sizes = np.array([axis.n_bins for axis in design.space(FIRST_STATES).axes], dtype=np.float64)
+    counts = (sizes.sum() ** 2 - (sizes**2).sum()) / 2
+    return float(min(MOST_WORK / (n_rows * len(sizes)), MOST_COUNTS / max(counts, 1.0)))
+
+
+def _asked(given: int | str, ladder: Sequence[int]) -> list[int]:
+    return list(ladder) if isinstance(given, str) else [given]
+
+
+def _priors(options: TreeOptions) -> list[tuple[float, float]]:
+    """Return the strengths of the prior that are tried; what is given stays."""
+    return list(
+        dict.fromkeys(
+            (
+                alpha if options.alpha == "auto" else float(options.alpha),
+                gamma if options.gamma == "auto" else float(options.gamma),
+            )
+            for alpha, gamma in PRIORS
+        )
+    )
+
+
+def number_of_models(options: TreeOptions, n_rows: int) -> int:
+    """Return how many models are averaged.
+
+    >>> number_of_models(TreeOptions(), 500), number_of_models(TreeOptions(n_components=3), 500)
+    (3, 1)
+    """
+    if options.n_models != "auto":
+        return options.n_models
+    return 1 if options.n_components != "auto" or n_rows > AVERAGED_ROWS else N_MODELS
+
+
+class _Search:
+    """Held-out log-likelihood over numbers of trees, numbers of states and strengths of the prior."""
+
+    def __init__(
+        self,
+        design: TreeDesign,
+        folds: list[tuple[CodedRows, CodedRows]],
+        priors: Sequence[tuple[float, float]],
+        seed: int,
+        checkpoint: Checkpoint,
+    ) -> None:
+        self._design = design
+        self._folds = folds
+        self._priors = priors
+        self._seed = seed
+        self.held_out = ScoreBook(checkpoint, self._mean)
+
+    def best(self, numbers: Sequence[int], states: Sequence[int], stage: int, prior: int) -> tuple[int, int, int]:
+        """Return the number of components, of states and the prior of the highest score found."""
+        ladders = numbers, range(len(self._priors)), states
+        at = [nearest(numbers, FIRST_NUMBER), prior, stage]
+        tried: set[tuple[int, ...]] = set()
+
+        def score(which: int, rung: int) -> float:
+            n_components, k, n_states = (rung if which == i else ladders[i][at[i]] for i in range(3))
+            return self.held_out(n_components, n_states, k)
+
+        while tuple(at) not in tried:
+            tried.add(tuple(at))
+            for which, ladder in enumerate(ladders):
+                at[which] = climb(ladder, at[which], partial(score, which), LEAST_GAIN)
+        return numbers[at[0]], states[at[2]], at[1]
+
+    @cached_property
+    def _problems(self) -> dict[tuple[int, int], tuple[StateSpace, CodedRows, CodedRows, TreesProblem]]:
+        return {}
+
+    def _problem(self, fold: int, n_states: int) -> tuple[StateSpace, CodedRows, CodedRows, TreesProblem]:
+        if (fold, n_states) not in self._problems:
+            space = self._design.space(n_states)
+            part, rest = (each.regrouped(space.axes) for each in self._folds[fold])
+            self._problems[fold, n_states] = space, part, rest, space.problem(rest, 1.0, 0.0)
+        return self._problems[fold, n_states]
+
+    def _mean(self, n_components: int, n_states: int, prior: int) -> float:
+        """Mean log-likelihood of held-out rows beyond that of independent columns, after short runs on the others."""
+        runs = [self._run(fold, n_components, n_states, prior) for fold in range(len(self._folds))]
+        return sum(runs) / sum(part.n_rows for part, _ in self._folds)
+
+    def _run(self, fold: int, n_components: int, n_states: int, prior: int) -> float:
+        space, part, rest, problem = self._problem(fold, n_states)
+        alpha, gamma = self._priors[prior]
+        problem = TreesProblem(problem.rows, problem.n_rows, problem.known, alpha, gamma)
+        factors = short_run(problem, rest, n_components, np.random.default_rng([self._seed, fold]))
+        held = TreesProblem(part.tree_engine(), part.n_rows, problem.known, alpha, gamma)
+        return held.log_likelihood(factors) + space.log_density(part.column_counts)
+
+
+def short_run(problem: TreesProblem, rows: CodedRows, n_components: int, rng: np.random.Generator) -> TreeFactors:
+    """Return factors after a few steps: enough to compare choices by."""
+    start = start_factors(rows, problem.known, n_components, rng)
+    return solve(TreesEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value

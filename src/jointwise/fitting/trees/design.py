@@ -1,0 +1,305 @@
+"""TreeDesign: what of a fit follows from the columns alone, before any tree is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from jointwise._typing import AnyArray, FloatArray, IntArray
+from jointwise.axes import Axis, regrouping
+from jointwise.dictionary import Dictionary
+from jointwise.engines import bin_starts
+from jointwise.exceptions import InputError
+from jointwise.fitting.choice.dictionaries import choose_dictionaries
+from jointwise.fitting.counted import Counts, merged_counts
+from jointwise.fitting.possible import unmet_rows
+from jointwise.fitting.problem import margin_prior
+from jointwise.fitting.starts import spread_positions
+from jointwise.fitting.trees.merging import FINE_BINS, PARTNER_BINS, kept_cuts, merge_orders
+from jointwise.fitting.trees.states import MOST_STATES, Column, ColumnStates
+from jointwise.joint.forest import ForestMixture
+from jointwise.joint.forest_tree import HIDDEN, ROOT, Tree
+from jointwise.marginals.pairwise import PairwiseMarginals
+from jointwise.rows.base import Rows
+from jointwise.solvers import simplex_weights
+from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesProblem
+from jointwise.tables.variables import Schema
+
+# States of all columns together: pair counts grow with their square, and this many take 134 MB.
+MOST_STATES_OF_ALL = 4096
+# Most columns of a fit: with two states each they have all that `MOST_STATES_OF_ALL` allows.
+MOST_COLUMNS = MOST_STATES_OF_ALL // 2
+# Rows by which bins are merged.
+PAIR_ROWS = 250_000
+# Up to this many columns a tree may join any two; of more, each column has this many candidates, those with the largest
+# mutual information in the whole table.
+ALL_PAIRS, N_CANDIDATES = 256, 32
+
+
+@dataclass(frozen=True, eq=False)
+class TreeDesign:
+    """The columns with their own 1-D fits.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : tuple of Column
+    chosen : mapping of str to Dictionary
+        The dictionaries of the columns' own fits, by name.
+    pairs : callable
+        Returns pair counts on coarser axes.
+    """
+
+    schema: Schema
+    columns: tuple[Column, ...]
+    chosen: Mapping[str, Dictionary]
+    pairs: Callable[[Sequence[Axis]], PairwiseMarginals]
+
+    @classmethod
+    def of(
+        cls,
+        rows: Rows,
+        coarse: Sequence[Axis],
+        rng: np.random.Generator,
+        known: Mapping[str, Dictionary] | None = None,
+    ) -> TreeDesign:
+        """Return the design for rows with fine axes.
+
+        Parameters
+        ----------
+        rows : Rows
+        coarse : sequence of Axis
+            The axes that dictionaries are chosen on.
+        rng : numpy.random.Generator
+            Deals counts to folds.
+        known : mapping of str to Dictionary, optional
+            Dictionaries of columns for which they are chosen already.
+        """
+        merged = tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse))
+        counts = Counts(rows.schema, tuple(coarse), merged)
+        sample = rows if len(rows) <= PAIR_ROWS else rows.take(spread_positions(len(rows), PAIR_ROWS, rng))
+
+        def pairs(axes: Sequence[Axis]) -> PairwiseMarginals:
+            return sample.regrouped(axes).pairs()
+
+        return cls.of_counts(counts, rows.axes, rows.column_counts, pairs, rng, known)
+
+    @classmethod
+    def of_counts(
+        cls,
+        counts: Counts,
+        axes: Sequence[Axis],
+        fine: Sequence[FloatArray],
+        pairs: Callable[[Sequence[Axis]], PairwiseMarginals],
+        rng: np.random.Generator,
+        known: Mapping[str, Dictionary] | None = None,
+    ) -> TreeDesign:
+        """Return the design for the counts of columns on coarse axes, and on those that states are made from.
+
+        ``pairs`` returns pair counts on coarser axes.
+        """
+        names = counts.schema.names
+        if len(names) > MOST_COLUMNS:
+            raise InputError(
+                f"A mixture of trees counts pairs of columns, at most {MOST_COLUMNS} columns in all; the table has "
+                f"{len(names)}. Leave some out with `drop`, or use JUPAD()."
+            )
+        known = {name: known[name] for name in names if name in known} if known else {}
+        further = [n for n, name in enumerate(names) if name not in known]
+        found = choose_dictionaries(counts.take(further), {}, rng, slack=0.0) if further else ()
+        chosen = {**known, **dict(zip([names[n] for n in further], found, strict=True))}
+        columns = []
+        for n, (variable, axis) in enumerate(zip(counts.schema, counts.axes, strict=True)):
+            dictionary, here = chosen[variable.name], counts.marginal(n)
+            weights = simplex_weights(dictionary.masses(axis), here, prior=margin_prior(dictionary, float(here.sum())))
+            columns.append(Column(variable, axes[n], np.asarray(fine[n], dtype=np.float64), dictionary, weights))
+        return cls(counts.schema, tuple(columns), chosen, pairs)
+
+    @property
+    def has_bins(self) -> bool:
+        """Whether some column has quantile bins as states, whose number is to be chosen."""
+        return any(column.has_bins for column in self.columns)
+
+    @cached_property
+    def _spaces(self) -> dict[int, StateSpace]:
+        return {}
+
+    def space(self, n_states: int) -> StateSpace:
+        """Return the states of all columns, with at most ``n_states`` quantile bins of numbers."""
+        if n_states not in self._spaces:
+            share = MOST_STATES_OF_ALL // len(self.columns)
+            most, bins = min(MOST_STATES, share), min(n_states, share)
+            columns = tuple(column.states(bins, most, self._edges(n, bins)) for n, column in enumerate(self.columns))
+            self._spaces[n_states] = StateSpace(self.schema, columns)
+        return self._spaces[n_states]
+
+    def _edges(self, n: int, n_bins: int) -> FloatArray | None:
+        """Return the edges of the bins of a column that tell most of other columns; None where it has no bins."""
+        if n not in self._orders[1]:
+            return None
+        return kept_cuts(self._orders[0][n], self._orders[1][n], n_bins)
+
+    @cached_property
+    def _orders(self) -> tuple[tuple[Axis, ...], dict[int, IntArray]]:
+        """Fine axes, and the order in which their cuts are given up; see `merging`."""
+        binned = [n for n, column in enumerate(self.columns) if column.has_bins]
+        if not binned or len(self.columns) == 1:
+            return (), {}
+        share = MOST_STATES_OF_ALL // len(self.columns)
+        few = min(PARTNER_BINS, share)
+        many = min(FINE_BINS, share) // few * few  # so that quantiles of few are among those of many
+        fine, partner = (
+            tuple(column.states(bins, min(MOST_STATES, share)).axis for column in self.columns) for bins in (many, few)
+        )
+        pairs = self.pairs(fine)
+        coarse = regrouped_pairs(pairs, partner)
+        across = np.asarray((_merger(fine, partner) @ np.asarray(pairs.counts, dtype=np.float64)).T)
+        return fine, merge_orders(pairs, coarse, across, binned)
+
+
+@dataclass(frozen=True, eq=False)
+class StateSpace:
+    """The states of all columns.
+
+    Parameters
+    ----------
+    schema : Schema
+    columns : tuple of ColumnStates
+    """
+
+    schema: Schema
+    columns: tuple[ColumnStates, ...]
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The bins that are states."""
+        return tuple(column.axis for column in self.columns)
+
+    def log_density(self, counts: Sequence[FloatArray]) -> float:
+        """Return what turns a log-likelihood of states into one of values, up to a constant of the rows.
+
+        Within a bin a value has the density f(x) / F(bin) of the column's own 1-D fit; log f(x) is the constant.
+
+        Parameters
+        ----------
+        counts : sequence of arrays of shape (n_bins,)
+            Rows in each state of each column.
+        """
+        return -sum(float(c @ column.log_masses) for c, column in zip(counts, self.columns, strict=True))
+
+    def problem(self, rows: Rows, alpha: float, gamma: float) -> TreesProblem:
+        """Return the problem of fitting rows with `axes`."""
+        return TreesProblem(rows.tree_engine(), rows.n_rows, pair_prior(rows.pairs()), alpha, gamma)
+
+    def expert(self, factors: TreeFactors, margins: Sequence[FloatArray]) -> ForestMixture:
+        """Return the mixture that factors are the parameters of; it leaves no row impossible.
+
+        Parameters
+        ----------
+        factors : TreeFactors
+        margins : sequence of arrays of shape (n_bins,)
+            Law of each column's states where its parent says nothing.
+        """
+        trees = [self._tree(factors, r, margins) for r in range(factors.n_components)]
+        return ForestMixture(factors.weights, tuple(column.atoms for column in self.columns), tuple(trees))
+
+    def _tree(self, factors: TreeFactors, r: int, margins: Sequence[FloatArray]) -> Tree:
+        forest = factors.forest
+        variables: list[int] = []
+        parents: list[int] = []
+        tables: list[FloatArray] = []
+        node: dict[int, int] = {ROOT: ROOT}
+        for n in forest.order[r].tolist():
+            column, above = self.columns[n], int(forest.parents[r, n])
+            table = np.asarray(forest.table(factors.tables, r, n))
+            n_more = 0 if above == ROOT else len(self.columns[above].shares)
+            table = np.vstack([table, np.broadcast_to(margins[n], (n_more, len(margins[n])))])
+            rest = np.broadcast_to(column.shares, (len(table), len(column.shares)))
+            node[n] = len(variables)
+            variables.append(n if column.groups is None else HIDDEN)
+            parents.append(node[above])
+            tables.append(np.hstack([(1 - column.shares.sum()) * table, rest]))
+            if column.groups is not None:
+                variables.append(n)
+                parents.append(node[n])
+                tables.append(column.groups)
+        return Tree(np.array(variables), np.array(parents), tuple(tables))
+
+
+def pair_prior(counted: PairwiseMarginals) -> PairPrior:
+    """Return what the whole table says of pairs of columns.
+
+    A missing cell counts as each state by its share in the column, so that all tables of a column have equal margins.
+
+    Examples
+    --------
+    >>> from jointwise.marginals import Profile
+    >>> data = {"a": ["x", "x", "y", None], "b": ["u", "u", "v", "v"]}
+    >>> schema = Profile.of(data).schema()
+    >>> prior = pair_prior(PairwiseMarginals.of(data, schema, Profile.of(data).axes(schema, 4)))
+    >>> prior.tables.round(3), prior.means[0].round(3)
+    (array([0.5  , 0.167, 0.   , 0.333]), array([0.667, 0.333]))
+    """
+    n_bins = tuple(axis.n_bins for axis in counted.axes)
+    starts = bin_starts(n_bins)
+    N = len(n_bins)
+    counts = [np.asarray(counted.marginal(n), dtype=np.float64) for n in range(N)]
+    margins = [_simplex(c + unmet_rows(c)) for c in counts]
+    means = [_simplex(c) if c.any() else q for c, q in zip(counts, margins, strict=True)]
+    filled = _filled(counted, np.concatenate(counts), np.concatenate(means), starts)
+    pairs = np.array([(i, j) for i in range(N) for j in range(i + 1, N)], dtype=np.int64).reshape(-1, 2)
+    if N > ALL_PAIRS:
+        pairs = _candidates(filled, means, starts, pairs)
+    tables = [filled[starts[i] : starts[i + 1], starts[j] : starts[j + 1]].ravel() for i, j in pairs.tolist()]
+    return PairPrior(n_bins, pairs, np.concatenate([np.empty(0), *tables]), tuple(means), tuple(margins))
+
+
+def regrouped_pairs(counted: PairwiseMarginals, axes: Sequence[Axis]) -> PairwiseMarginals:
+    """Return the pair counts of the same rows on coarser axes; see `Rows.regrouped`."""
+    merge = _merger(counted.axes, axes)
+    merged = merge @ np.asarray(counted.counts, dtype=np.float64)
+    return PairwiseMarginals(counted.schema, tuple(axes), (merge @ merged.T).T, counted.n_rows)
+
+
+def _merger(fine: Sequence[Axis], axes: Sequence[Axis]) -> csr_array:
+    """Return the matrix that adds up the bins of fine axes to those of coarser ones; shape (bins, fine bins)."""
+    starts = bin_starts([axis.n_bins for axis in axes])
+    lookups = [regrouping(a, b)[:-1].astype(np.int64) for a, b in zip(fine, axes, strict=True)]
+    where = np.concatenate([start + lookup for start, lookup in zip(starts, lookups, strict=False)])
+    return csr_array((np.ones(len(where)), (where, np.arange(len(where)))), shape=(int(starts[-1]), len(where)))
+
+
+def _simplex(counts: FloatArray) -> FloatArray:
+    return np.asarray(counts / counts.sum())
+
+
+def _filled(counted: PairwiseMarginals, counts: FloatArray, means: FloatArray, starts: IntArray) -> FloatArray:
+    """Return shares of pairs of states in all rows, gaps filled by shares of the column; shape (I, I)."""
+    n_rows, table = counted.n_rows, np.asarray(counted.counts, dtype=np.float64)
+    both = np.add.reduceat(table, starts[:-1], axis=1)  # rows with a state and any of another column
+    seen = np.add.reduceat(both, starts[:-1], axis=0)
+    if (seen >= n_rows * (1 - 1e-12)).all():
+        return table / n_rows
+    column: AnyArray = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    gone = np.maximum(counts[:, None] - both, 0.0)[:, column] * means  # rows with a state, the other column missing
+    own = np.diagonal(seen)
+    neither = np.maximum(n_rows - own[:, None] - own + seen, 0.0)[np.ix_(column, column)] * np.outer(means, means)
+    return np.asarray((table + gone + gone.T + neither) / n_rows)
+
+
+def _candidates(filled: FloatArray, means: Sequence[FloatArray], starts: IntArray, pairs: IntArray) -> IntArray:
+    """Return the pairs that are among the best of either column, by mutual information in the whole table."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flat = np.concatenate(means)
+        logs = np.where(filled > 0, np.log(filled / np.outer(flat, flat)), 0.0)
+    information = np.add.reduceat(np.add.reduceat(filled * logs, starts[:-1], axis=0), starts[:-1], axis=1)
+    np.fill_diagonal(information, -np.inf)
+    best = np.argpartition(-information, N_CANDIDATES, axis=1)[:, :N_CANDIDATES]
+    chosen = np.zeros(information.shape, dtype=bool)
+    np.put_along_axis(chosen, best, True, axis=1)
+    chosen |= chosen.T
+    return pairs[chosen[pairs[:, 0], pairs[:, 1]]]

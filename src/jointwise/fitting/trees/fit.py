@@ -1,0 +1,195 @@
+"""Fit a mixture of trees: EM from groups of rows, and the average of several such fits; or one tree, from pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.axes import Axis
+from jointwise.exceptions import InputError
+from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
+from jointwise.fitting.counted import Counts
+from jointwise.fitting.models import alive, fit_models
+from jointwise.fitting.order import in_canonical_order
+from jointwise.fitting.result import level_counts
+from jointwise.fitting.starts import part_sizes, spread_positions
+from jointwise.fitting.trees.choice import FIRST_STATES, TreeChoice, choose_trees
+from jointwise.fitting.trees.design import StateSpace, TreeDesign, pair_prior, regrouped_pairs
+from jointwise.fitting.trees.options import IDENTIFYING, TreeOptions
+from jointwise.fitting.trees.record import TreeRecord
+from jointwise.fitting.trees.result import TreeFit
+from jointwise.fitting.trees.start import start_factors
+from jointwise.joint.density import JointDensity
+from jointwise.marginals.pairwise import PairwiseMarginals
+from jointwise.rows.base import Rows
+from jointwise.solvers import Solution, Status, solve
+from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesEM, TreesProblem, averaged, chow_liu
+
+# Groups of rows and the first trees are found on at most this many rows.
+START_ROWS = 20_000
+# Rows of independent columns that a tree from pairs has seen, which no held-out rows can choose.
+PAIRS_ALPHA = 1.0
+# Runs on parts of a large table stop earlier than that on all rows, by this factor of the tolerance.
+PART_TOL = 3.0
+# Above this many rows the tolerance grows with them, up to ten times: the last digits would take most of the time.
+COARSER_ROWS, COARSEST = 100_000, 10.0
+
+Callback = Callable[[int, float], None]
+
+
+def fit_trees(
+    rows: Rows,
+    coarse: Sequence[Axis],
+    options: TreeOptions,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+    *,
+    choice: TreeChoice | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> TreeFit:
+    """Fit a mixture of trees to coded rows: the mode of the posterior, or the average of several.
+
+    Parameters
+    ----------
+    rows : Rows
+        With fine axes for columns of numbers.
+    coarse : sequence of Axis
+        The axes on which dictionaries are chosen.
+    options : TreeOptions
+    rng : numpy.random.Generator
+    callback : callable, optional
+        Called with the steps taken and the objective, at every step of the runs of each model.
+    choice : TreeChoice, optional
+        What to fit; by default it is chosen by held-out rows.
+    checkpoint : Checkpoint, optional
+        Where the fit keeps how far it is; by default the file that the options name.
+    """
+    if not rows.n_rows > 0:
+        raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    names = rows.schema.names
+    fine, columns = in_canonical_order(rows)
+    fine, coarse = fine.on(options.device), [coarse[n] for n in columns]
+    kept = checkpoint or open_checkpoint(fine, options, rng, IDENTIFYING)
+    try:
+        design = TreeDesign.of(fine, coarse, rng, choice.dictionaries if choice else None)
+        chosen = choice or choose_trees(design, fine, options, rng, kept)
+        space = design.space(chosen.n_states)
+        coded = fine.regrouped(space.axes)
+        problem = space.problem(coded, chosen.alpha, chosen.gamma)
+
+        def fit_model(model: int, seed: int) -> Solution[TreeFactors]:
+            return _fit_model(problem, coded, chosen, options, seed, callback, TreeRecord(kept, f"model {model}"))
+
+        stages = fit_models(chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
+    except KeyboardInterrupt:
+        kept.flush()
+        raise
+    if any(stage.status is Status.INTERRUPTED for stage in stages.values()):
+        kept.flush()
+    else:
+        kept.remove()
+    fitted = [run.value.take(alive(run.value.weights, coded.n_rows).tolist()) for run in stages.values()]
+    counts = fine.column_counts
+    return _result(space, problem.known, averaged(fitted), names, counts, options, chosen, stages, coded.n_rows)
+
+
+def fit_pairs_tree(marginals: PairwiseMarginals, options: TreeOptions, rng: np.random.Generator) -> TreeFit:
+    """Fit one tree to pair counts: the spanning tree of the largest mutual information.
+
+    Parameters
+    ----------
+    marginals : PairwiseMarginals
+    options : TreeOptions
+    rng : numpy.random.Generator
+        Deals counts to folds, where dictionaries are chosen.
+    """
+    if options.n_components not in {1, "auto"}:
+        raise InputError(
+            f"Pair counts tell of one tree; got n_components={options.n_components!r}. Use TreeMixture(1), or fit rows."
+        )
+    if not marginals.n_rows > 0:
+        raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
+    counts = tuple(np.asarray(marginals.marginal(n), dtype=np.float64) for n in range(len(marginals.axes)))
+
+    def pairs(axes: Sequence[Axis]) -> PairwiseMarginals:
+        return regrouped_pairs(marginals, axes)
+
+    own = Counts(marginals.schema, marginals.axes, counts)
+    design = TreeDesign.of_counts(own, marginals.axes, counts, pairs, rng)
+    choice = TreeChoice(
+        1,
+        FIRST_STATES if options.n_states == "auto" else options.n_states,
+        PAIRS_ALPHA if options.alpha == "auto" else float(options.alpha),
+        0.0,  # one component is the whole table
+    )
+    space = design.space(choice.n_states)
+    known = pair_prior(regrouped_pairs(marginals, space.axes))
+    factors = chow_liu(known, marginals.n_rows, choice.alpha)
+    return _result(space, known, factors, marginals.schema.names, counts, options, choice, {}, marginals.n_rows)
+
+
+def _result(
+    space: StateSpace,
+    known: PairPrior,
+    factors: TreeFactors,
+    names: Sequence[str],
+    counts: Sequence[FloatArray],
+    options: TreeOptions,
+    choice: TreeChoice,
+    stages: dict[str, Solution[TreeFactors]],
+    n_rows: float,
+) -> TreeFit:
+    density = JointDensity(space.schema, space.expert(factors, known.margins)).marginal(names)
+    axes = dict(zip(space.schema.names, space.axes, strict=True))
+    levels = level_counts(space.schema, counts)
+    own = tuple(axes[name] for name in names)
+    return TreeFit(density, options, choice, own, n_rows, stages, tuple(stages.values()), levels)
+
+
+def _fit_model(
+    problem: TreesProblem,
+    rows: Rows,
+    choice: TreeChoice,
+    options: TreeOptions,
+    seed: int,
+    callback: Callback | None,
+    record: TreeRecord,
+) -> Solution[TreeFactors]:
+    """Return how the last run of one model went.
+
+    Groups of a sample are where EM begins. It then runs on growing parts of a large table, so that few steps on all
+    rows are left to do.
+    """
+    rng = np.random.default_rng(seed)
+    tol = options.tol * float(np.clip(rows.n_rows / COARSER_ROWS, 1.0, COARSEST))
+    sizes = [n for n in (START_ROWS, *part_sizes(len(rows))) if n < len(rows)]
+    parts = [rows.take(spread_positions(len(rows), n, rng)) for n in sizes]
+    start = record.begun(problem.known, choice.n_components)
+    if start is None:
+        sample = parts[0] if parts else rows.take(np.arange(len(rows)))
+        start = start_factors(sample, problem.known, choice.n_components, rng)
+        record.begin(start)
+    for part in parts:
+        own = record.of_part(len(part))
+        start = solve(
+            TreesEM(start, tol=PART_TOL * tol),
+            replace(problem, rows=part.tree_engine(), n_rows=part.n_rows),
+            max_steps=options.max_iter,
+            callback=callback,
+            resume=own.reached(problem.known, choice.n_components),
+            on_state=own.on_state,
+        ).value
+    solution = solve(
+        TreesEM(start, tol=tol),
+        problem,
+        max_steps=options.max_iter,
+        callback=callback,
+        keep_on_interrupt=options.keep_on_interrupt,
+        resume=record.reached(problem.known, choice.n_components),
+        on_state=record.on_state,
+    )
+    record.flush()
+    return solution
