@@ -1,7 +1,8 @@
 """Mixtures of trees: known trees found again, and scikit-learn's digits.
 
-A law has a random tree over columns of four states, categories or intervals of a standard Gaussian. `behind` is the
-mean log-density of fresh rows below that of the law, in nats, and `edges` the share of the law's edges in the largest tree.
+A law has a random tree over columns of four states, categories or intervals of a standard Gaussian. `behind` is how far
+the mean log-density of fresh rows is below that of the law, in nats, and `edges` the share of the law's edges in the
+largest tree.
 Digits are 1,797 images of 64 integers, with the class as one more column; three quarters are fitted, and `score` is the
 mean log-density of the others.
 """
