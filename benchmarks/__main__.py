@@ -27,12 +27,13 @@ from benchmarks import (
     startup,
     steps,
     tables,
+    trees,
 )
 from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions, tables, rows, oddities,
+    blocks, large, sources, decisions, tables, trees, rows, oddities,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 

@@ -265,7 +265,7 @@ def grouped_categories(counts: FloatArray, most: int) -> BinnedAxis:
 
     >>> axis = grouped_categories(np.array([9.0, 1.0, 1.0, 9.0, 1.0, 1.0]), 4)
     >>> axis.edges.tolist(), axis.spikes.tolist()
-    ([2.5], [0.0, 3.0])
+    ([3.5], [0.0, 3.0])
     """
     n_frequent = int(FREQUENT * most)
     frequent = np.sort(np.argsort(-counts, kind="stable")[:n_frequent])
