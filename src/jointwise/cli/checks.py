@@ -48,7 +48,7 @@ def check(
     file = open_table(data, reading)
     check_columns(file, density.schema)
     rng = np.random.default_rng(seed)
-    found = check_rows(density.schema, density.mixture, _drawn(file, density.schema, rng), rng)
+    found = check_rows(density.schema, density.mixture, drawn_rows(file, density.schema, rng), rng)
     columns = found.table()
     if form == "table":
         shown = {name: [plain(cell, 3) for cell in columns[name][:SHOWN]] for name in SHOWN_COLUMNS}
@@ -61,7 +61,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _drawn(file: TableFile, schema: Schema, rng: np.random.Generator) -> FloatArray:
+def drawn_rows(file: TableFile, schema: Schema, rng: np.random.Generator) -> FloatArray:
     """Encoded rows of a table, or a random sample of a large one; holds the sample and one block at a time."""
     kept, tickets = np.empty((0, len(schema))), np.empty(0)
     for _, _, X in encoded_blocks(file, schema, "Checking"):
