@@ -33,7 +33,7 @@ from jointwise.joint.answers import Answer, answer
 from jointwise.joint.distribution import BLOCK_ROWS
 from jointwise.joint.events import Alternatives, Point
 from jointwise.joint.language import Question, parse_conditions, parse_question
-from jointwise.tables.variables import Kind, Schema, as_text, unused_name
+from jointwise.tables.variables import Kind, Schema, Variable, as_text, unused_name
 
 ValueT = TypeVar("ValueT")
 
@@ -225,14 +225,15 @@ def _columns(density: JointDensity) -> dict[str, list[Any]]:
     return {
         "column": list(density.names),
         "kind": ["ordinal" if variable.ordered else str(variable.kind) for variable in density.schema],
-        "values": [_values(variable) for variable in density.schema],
+        "values": [column_values(variable) for variable in density.schema],
         "support": [variable.shown_support() for variable in density.schema],
         "step": [f"{variable.step:g}" if variable.step else "" for variable in density.schema],
         "atoms": [" + ".join(density.mixture.dictionary(n).summary()) for n in range(len(density.names))],
     }
 
 
-def _values(variable: Any) -> str:
+def column_values(variable: Variable) -> str:
+    """Return the categories or the range of a variable, in short."""
     if variable.categories is not None:
         shown = ", ".join(str(category) for category in variable.categories[:6])
         return shown + (f", ... ({len(variable.categories)} in all)" if len(variable.categories) > 6 else "")
