@@ -14,7 +14,7 @@ from jointwise._checks import listed, shown
 from jointwise._files import is_stream
 from jointwise.cli import screen
 from jointwise.cli.files import open_table, open_tables, read_questions
-from jointwise.cli.models import fit_table, load_model, load_stored, note_hints, plain_model, save_model
+from jointwise.cli.models import fit_table, load_model, load_with_table, note_hints, plain_model, save_model
 from jointwise.cli.outputs import (
     FORMATS,
     check_place,
@@ -26,6 +26,7 @@ from jointwise.cli.outputs import (
 )
 from jointwise.cli.passes import encoded_blocks
 from jointwise.cli.reading import DEFAULT, Reading, reads_tables
+from jointwise.cli.survey import Survey
 from jointwise.cli.table_file import TableFile
 from jointwise.exceptions import InputError, QuestionError
 from jointwise.joint import ClassModel, JointDensity
@@ -196,22 +197,32 @@ def _end(text: str) -> Any:
 def info(
     model: Model,
     pairs: Annotated[bool, typer.Option("--pairs", help="Mutual information of each pair of columns.")] = False,
+    data: Annotated[str | None, typer.Option(help="Table whose rows and gaps are counted; by default MODEL.")] = None,
     output: Output = "-",
     form: Format = None,
     reading: Reading = DEFAULT,
 ) -> None:
     """Show the columns of a model, or the mutual information of each pair.
 
+    With --data, or a table as MODEL, also its rows, the gaps of each column, and how well the model fits the rows: the
+    mean log-density of a row. The check that was made at the fit is shown if there was one; see also `check`.
+
     Example: jointwise info people.jw --pairs
+
+    Example: jointwise info people.jw --data people.csv
     """
     form = checked_format(output, form, "table")
-    stored = load_stored(model, reading)
+    refuse_two_pipes(model, data)
+    stored, file = load_with_table(model, reading)
     density = stored.density if isinstance(stored, ClassModel) else stored
-    columns = _pairs(density) if pairs else _columns(density)
+    file = open_table(data, reading) if data is not None else file
+    rows = None if file is None else Survey.of(file, density, np.random.default_rng(0))
+    columns = _pairs(density) if pairs else _columns(density, rows)
     lines = [
         f"{len(density.names)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
         *([f"check at the fit: {density.verdict}"] if density.verdict else []),
+        *(f"{name}: {words}" for name, words in (rows.facts() if rows is not None else {}).items() if words),
     ]
     _put(output, form, [columns], [*lines, screen.table(columns)])
 
@@ -221,13 +232,15 @@ def _classes(model: ClassModel) -> str:
     return f"classes of {shown(model.target)}: {second if model.second else 'by the joint density'}"
 
 
-def _columns(density: JointDensity) -> dict[str, list[Any]]:
+def _columns(density: JointDensity, rows: Survey | None) -> dict[str, list[Any]]:
+    gaps = {} if rows is None else {"gaps": rows.gaps.tolist()}
     return {
         "column": list(density.names),
         "kind": ["ordinal" if variable.ordered else str(variable.kind) for variable in density.schema],
         "values": [column_values(variable) for variable in density.schema],
         "support": [variable.shown_support() for variable in density.schema],
         "step": [f"{variable.step:g}" if variable.step else "" for variable in density.schema],
+        **gaps,
         "atoms": [" + ".join(density.mixture.dictionary(n).summary()) for n in range(len(density.names))],
     }
 

@@ -142,7 +142,8 @@ def figure(drawn: Any, alt: str, *, wide: bool = False, scale: float = 1.0) -> M
 
     data = io.BytesIO()
     drawn.set_size_inches(drawn.get_size_inches() * scale)
-    drawn.savefig(data, format="svg", dpi=150, metadata={"Date": None})
+    with plt.rc_context({"svg.hashsalt": "jointwise"}):  # the same page each time
+        drawn.savefig(data, format="svg", dpi=150, metadata={"Date": None})
     plt.close(drawn)
     source = base64.b64encode(data.getvalue()).decode()
     shown = html.escape(visible(alt, 300), quote=True)

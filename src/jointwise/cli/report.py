@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from jointwise._typing import FloatArray, IntArray
 from jointwise.cli import oddity, screen
 from jointwise.cli.commands import Model, Seed, column_values, refuse_two_pipes
 from jointwise.cli.files import label_of, open_table
 from jointwise.cli.models import fitted, open_model
 from jointwise.cli.outputs import check_place, encoded, plain, write_bytes
 from jointwise.cli.page import Markup, beside, card, facts, figure, grid, listing, page, sentence, table
-from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.showcase import without_screen
+from jointwise.cli.survey import Survey
 from jointwise.cli.table_file import TableFile
 from jointwise.joint import Check, JointDensity
-from jointwise.joint.check import MOST_ROWS, check_rows
+from jointwise.joint.check import check_rows
 from jointwise.joint.forest import ForestMixture
 from jointwise.joint.sum import parts_of
 from jointwise.tables import decode
@@ -63,46 +61,19 @@ def report(
     file = open_table(data, reading) if data is not None else found if isinstance(found, TableFile) else None
     rows = None
     if file is not None:
-        check_columns(file, density.schema)
-        rows = _Rows.of(file, density, np.random.default_rng(seed))
+        rows = Survey.of(file, density, np.random.default_rng(seed))
     write_bytes(output, encoded(_page(label_of(model), density, rows, file, seed)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """What is known of the rows of a table: their number, the gaps of each column, and a sample."""
-
-    label: str
-    n_rows: int
-    gaps: IntArray  # (N,)
-    log_density: float  # mean of a row that is possible
-    n_impossible: int
-    X: FloatArray  # encoded rows, all or a sample, (n, N)
-
-    @classmethod
-    def of(cls, file: TableFile, density: JointDensity, rng: np.random.Generator) -> _Rows:
-        n_rows = n_possible = 0
-        total, gaps = 0.0, np.zeros(len(density.schema), dtype=np.int64)
-        kept, tickets = np.empty((0, len(density.schema))), np.empty(0)
-        for _, _, X in encoded_blocks(file, density.schema, "Reading"):
-            logs = density.mixture.logpdf(X)
-            n_rows, gaps = n_rows + len(X), gaps + np.isnan(X).sum(axis=0)
-            n_possible, total = n_possible + int(np.isfinite(logs).sum()), total + float(logs[np.isfinite(logs)].sum())
-            kept, tickets = np.concatenate([kept, X]), np.concatenate([tickets, rng.random(len(X))])
-            if len(kept) > MOST_ROWS:
-                lowest: Any = np.sort(np.argpartition(tickets, MOST_ROWS)[:MOST_ROWS])
-                kept, tickets = kept[lowest], tickets[lowest]
-        mean = total / n_possible if n_possible else np.nan
-        return cls(file.label, n_rows, gaps, mean, n_rows - n_possible, kept)
-
-    def drawn(self, density: JointDensity) -> Any:
-        """Rows for figures; categories that the model does not know are gaps."""
-        known = [np.where(self.X[:, n] < 0, np.nan, self.X[:, n]) if v.categories is not None else self.X[:, n]
-                 for n, v in enumerate(density.schema)]  # fmt: skip
-        return decode(np.stack(known, axis=1), density.schema)
+def _drawn(rows: Survey | None, density: JointDensity) -> Any:
+    """Rows for figures; categories that the model does not know are gaps."""
+    if rows is None:
+        return None
+    is_unknown = np.array([v.categories is not None for v in density.schema]) & (rows.X < 0)
+    return decode(np.where(is_unknown, np.nan, rows.X), density.schema)
 
 
-def _page(label: str, density: JointDensity, rows: _Rows | None, file: TableFile | None, seed: int) -> str:
+def _page(label: str, density: JointDensity, rows: Survey | None, file: TableFile | None, seed: int) -> str:
     parts = [("columns", "Columns", _columns(density, rows))]
     if len(density.names) > 1:
         parts.append(("dependences", "Dependences", _dependences(density, rows)))
@@ -114,7 +85,7 @@ def _page(label: str, density: JointDensity, rows: _Rows | None, file: TableFile
     return page(f"Joint density of {label}", parts, _head(density, rows, check))
 
 
-def _head(density: JointDensity, rows: _Rows | None, check: Check | None) -> Markup:
+def _head(density: JointDensity, rows: Survey | None, check: Check | None) -> Markup:
     known: dict[str, object] = {
         "columns": len(density.names),
         "components": f"{density.n_components:,}",
@@ -122,14 +93,7 @@ def _head(density: JointDensity, rows: _Rows | None, check: Check | None) -> Mar
         "check at the fit": density.verdict,
     }
     if rows is not None:
-        share = rows.gaps.sum() / max(rows.n_rows * len(density.names), 1)
-        known |= {
-            "rows": f"{rows.n_rows:,} of {rows.label}",
-            "gaps": f"{rows.gaps.sum():,} cells ({share:.1%})" if rows.gaps.any() else "none",
-            "mean log-density of a row": f"{rows.log_density:.3f} nats",
-            "rows that are impossible": f"{rows.n_impossible:,}" if rows.n_impossible else "",
-            "check of these rows": check.verdict if check is not None else "",
-        }
+        known |= rows.facts() | {"check of these rows": check.verdict if check is not None else ""}
     return facts(known)
 
 
@@ -145,10 +109,10 @@ def _experts(density: JointDensity) -> str:
 # ---- columns ---------------------------------------------------------------------------------------------------------
 
 
-def _columns(density: JointDensity, rows: _Rows | None) -> Markup:
+def _columns(density: JointDensity, rows: Survey | None) -> Markup:
     from jointwise.plots import plot_marginal
 
-    data = None if rows is None else rows.drawn(density)
+    data = _drawn(rows, density)
     cards = []
     with screen.tasks("Columns") as progress:
         for n, variable in enumerate(density.schema.variables[:MOST_FIGURES]):
@@ -165,7 +129,7 @@ def _columns(density: JointDensity, rows: _Rows | None) -> Markup:
     return Markup(f"{sentence(legend)}{grid(cards)}{left}")
 
 
-def _about(variable: Variable, rows: _Rows | None, n: int) -> str:
+def _about(variable: Variable, rows: Survey | None, n: int) -> str:
     parts = ["ordinal" if variable.ordered else str(variable.kind), column_values(variable)]
     if variable.is_bounded:
         parts.append(f"bounds {variable.shown_support()}")
@@ -179,7 +143,7 @@ def _about(variable: Variable, rows: _Rows | None, n: int) -> str:
 # ---- dependences -----------------------------------------------------------------------------------------------------
 
 
-def _dependences(density: JointDensity, rows: _Rows | None) -> Markup:
+def _dependences(density: JointDensity, rows: Survey | None) -> Markup:
     from jointwise.plots import plot_pair, plot_tree
     from jointwise.plots.mutual_information import draw_information, information_of_pairs
 
@@ -195,7 +159,7 @@ def _dependences(density: JointDensity, rows: _Rows | None) -> Markup:
     drawn = [figure(draw_information(names, information).figure, "Mutual information of pairs of columns", wide=True)]
     if any(isinstance(part, ForestMixture) for part, _ in parts_of(density.mixture)):
         drawn.append(figure(plot_tree(density).figure, "Which column depends on which", wide=True))
-    data = None if rows is None else rows.drawn(density)
+    data = _drawn(rows, density)
     cards = [
         card(
             f"{a}, {b}",
@@ -215,7 +179,7 @@ def _dependences(density: JointDensity, rows: _Rows | None) -> Markup:
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _check(check: Check, rows: _Rows) -> Markup:
+def _check(check: Check, rows: Survey) -> Markup:
     words = "Shares of values and intervals, ranges and means, of each column alone and given another, are compared "
     words += f"with {check.n_rows:,} rows of {rows.label}. An error is what noise does not explain."
     if check.is_clean:
