@@ -23,7 +23,7 @@ from jointwise.joint.check import check_rows
 
 # Lines on the screen; a file holds all.
 SHOWN = 20
-# Divergences below this are not shown on the screen, unless they are beyond noise.
+# Divergences below this are not shown on the screen.
 SMALL = 0.001
 
 
@@ -105,12 +105,12 @@ def _check(density: JointDensity, file: TableFile, rng: np.random.Generator) -> 
 
 
 def _pictures(rows: Sequence[Drift], *, known: bool) -> list[Any]:
-    """Lines for the screen: what is beyond noise, or without rows what is large enough to see."""
-    large = [row for row in rows if (row.beyond_noise if known else row.divergence >= SMALL)]
+    """Lines for the screen: what is large enough to see and, if rows tell, beyond noise."""
+    large = [row for row in rows if row.divergence >= SMALL and row.beyond_noise is not False]
     table = ["", screen.table(_columns(large[:SHOWN], brief=True))] if large else []
     lines = [f"{len(large) - SHOWN} more are in the file that -o FILE writes."] if len(large) > SHOWN else []
     if len(large) < len(rows):
-        less = "are within noise" if known else f"differ by less than {SMALL:g} nats"
+        less = f"{'are within noise or ' * known}differ by less than {SMALL:g} nats"
         lines.append(f"{len(rows) - len(large)} {'other ' * bool(large)}columns and pairs {less}.")
     return [*table, *lines]
 
