@@ -9,7 +9,7 @@ import pytest
 from tests.cli.cases import people, run, write_csv
 
 import jointwise
-from jointwise.cli import checks
+from jointwise.cli import survey
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_findings_go_to_files(model, others, tmp_path):
 
 
 def test_many_rows_are_drawn_from_all_blocks(model, others, monkeypatch):
-    monkeypatch.setattr(checks, "MOST_ROWS", 400)
+    monkeypatch.setattr(survey, "MOST_ROWS", 400)
     monkeypatch.setattr("jointwise.cli.text_files.BLOCK_CELLS", 600)
     first, again, other = (run("check", model, others, "--seed", seed).stdout for seed in (1, 1, 2))
     assert "in 400 rows" in first

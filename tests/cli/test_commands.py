@@ -208,7 +208,8 @@ def test_debug_raises(tmp_path):
 
 
 def test_help_has_an_example_for_each_command():
-    commands = ["fit", "info", "query", "sample", "score", "impute", "classify", "plot", "reproduce", "demo", "bench"]
+    commands = ["fit", "info", "query", "sample", "predict", "score", "impute", "classify", "check", "compare"]
+    commands += ["report", "plot", "reproduce", "demo", "bench"]
     overview = run("--help").stdout
     for command in commands:
         assert command in overview

@@ -193,7 +193,7 @@ def test_bytes_that_are_no_text(model, table, tmp_path):
 
 
 def test_a_bug_is_a_sentence_too(model):
-    broken = "from jointwise.cli import commands\ncommands.load_stored = None\nfrom jointwise.cli import main; main()"
+    broken = "from jointwise.cli import commands, main\ncommands.load_with_table = None\nmain()"
     command = [sys.executable, "-c", broken]
     code, out, err = finish(start("info", model, command=command))
     assert (code, out) == (1, b"")

@@ -59,6 +59,7 @@ def save(figure, path):
         for text in list(ax.texts):
             text.remove()
         ax.set(xlabel="", ylabel="")
+        ax.set_title("", loc="right")
     remove_ticks_and_titles(figure)
     figure.savefig(path, dpi=60, metadata={"Software": None})
 

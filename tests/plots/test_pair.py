@@ -110,7 +110,7 @@ def test_a_corner_of_all_takes_the_first_six():
 
 
 def test_colours_fall_evenly_in_lightness():
-    from jointwise.plots._figure import cie_lightness, colour_map
+    from jointwise.plots._colours import cie_lightness, colour_map
 
     lightness = cie_lightness(colour_map()(np.linspace(0, 1, 101))[:, :3])
     steps = -np.diff(lightness)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jointwise.cli import checks, commands, rows, showcase, streams
+from jointwise.cli import checks, commands, comparing, predictions, report, rows, showcase, streams
 from jointwise.cli.files import forget_spooled
 from jointwise.cli.screen import note
 from jointwise.exceptions import JointwiseError, QuestionError
@@ -101,8 +101,9 @@ def options(
 
 
 for command in (
-    *(commands.fit, commands.info, commands.query, commands.sample, rows.score, rows.impute, rows.classify),
-    *(checks.check, showcase.plot, showcase.reproduce, showcase.demo, showcase.bench),
+    *(commands.fit, commands.info, commands.query, commands.sample, predictions.predict),
+    *(rows.score, rows.impute, rows.classify),
+    *(checks.check, comparing.compare, report.report, showcase.plot, showcase.reproduce, showcase.demo, showcase.bench),
 ):
     app.command()(command)
 

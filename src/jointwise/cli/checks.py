@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -15,8 +15,9 @@ from jointwise.cli.models import load_model
 from jointwise.cli.outputs import plain, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.reading import DEFAULT, Reading, reads_tables
+from jointwise.cli.survey import Sample
 from jointwise.cli.table_file import TableFile
-from jointwise.joint.check import MOST_ROWS, check_rows
+from jointwise.joint.check import check_rows
 from jointwise.tables.variables import Schema
 
 # Findings on the screen, and their columns; a file holds all of them.
@@ -48,7 +49,7 @@ def check(
     file = open_table(data, reading)
     check_columns(file, density.schema)
     rng = np.random.default_rng(seed)
-    found = check_rows(density.schema, density.mixture, _drawn(file, density.schema, rng), rng)
+    found = check_rows(density.schema, density.mixture, drawn_rows(file, density.schema, rng), rng)
     columns = found.table()
     if form == "table":
         shown = {name: [plain(cell, 3) for cell in columns[name][:SHOWN]] for name in SHOWN_COLUMNS}
@@ -61,12 +62,9 @@ def check(
         raise typer.Exit(1)
 
 
-def _drawn(file: TableFile, schema: Schema, rng: np.random.Generator) -> FloatArray:
+def drawn_rows(file: TableFile, schema: Schema, rng: np.random.Generator) -> FloatArray:
     """Encoded rows of a table, or a random sample of a large one; holds the sample and one block at a time."""
-    kept, tickets = np.empty((0, len(schema))), np.empty(0)
+    sample = Sample(len(schema), rng)
     for _, _, X in encoded_blocks(file, schema, "Checking"):
-        kept, tickets = np.concatenate([kept, X]), np.concatenate([tickets, rng.random(len(X))])
-        if len(kept) > MOST_ROWS:
-            lowest: Any = np.sort(np.argpartition(tickets, MOST_ROWS)[:MOST_ROWS])
-            kept, tickets = kept[lowest], tickets[lowest]
-    return kept
+        sample.add(X)
+    return sample.rows

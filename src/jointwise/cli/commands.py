@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import typer
 
-from jointwise._checks import shown
+from jointwise._checks import listed, shown
+from jointwise._files import is_stream
 from jointwise.cli import screen
-from jointwise.cli.files import open_tables, read_questions
-from jointwise.cli.models import fit_table, load_model, load_stored, note_hints, plain_model, save_model
-from jointwise.cli.outputs import FORMATS, check_place, format_of, native_cells, plain, writing
+from jointwise.cli.files import open_table, open_tables, read_questions
+from jointwise.cli.models import fit_table, load_model, load_with_table, note_hints, plain_model, save_model
+from jointwise.cli.outputs import (
+    FORMATS,
+    check_place,
+    format_of,
+    is_named_as_table,
+    native_cells,
+    plain,
+    writing,
+)
+from jointwise.cli.passes import encoded_blocks
 from jointwise.cli.reading import DEFAULT, Reading, reads_tables
+from jointwise.cli.survey import Survey
+from jointwise.cli.table_file import TableFile
+from jointwise.exceptions import InputError, QuestionError
 from jointwise.joint import ClassModel, JointDensity
 from jointwise.joint.answers import Answer, answer
 from jointwise.joint.distribution import BLOCK_ROWS
-from jointwise.joint.events import Point
+from jointwise.joint.events import Alternatives, Point
 from jointwise.joint.language import Question, parse_conditions, parse_question
-from jointwise.tables.variables import Kind, as_text
+from jointwise.tables.variables import Kind, Schema, Variable, as_text, unused_name
 
 ValueT = TypeVar("ValueT")
 
@@ -125,7 +139,7 @@ def fit(
         "random_state": seed,
         "checkpoint": checkpoint,
     }
-    share = 0.0 if rare is None else _share(rare)
+    share = 0.0 if rare is None else share_of(rare, "--rare", "0.5% or 0.005")
     file = open_tables(data, reading)
     note_hints(file, drop or ())
     model = fit_table(file, target, drop=drop or (), weight=weight, rare=share, **parameters)
@@ -147,15 +161,15 @@ def _by_column(option: str, pairs: list[str] | None, parse: Callable[[str], Valu
     return found
 
 
-def _share(text: str) -> float:
-    """A share of rows, as a number or a percentage."""
+def share_of(text: str, option: str, example: str) -> float:
+    """A share between 0 and 1, written as a number or a percentage."""
     try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        share = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except ValueError:
         share = np.nan
     if not 0 < share < 1:
-        raise typer.BadParameter(f"{shown(text)} is not a share such as 0.5% or 0.005.", param_hint="--rare")
-    return share
+        raise typer.BadParameter(f"{shown(text)} is not a share such as {example}.", param_hint=option)
+    return round(share, 12)
 
 
 def _kind(text: str) -> str:
@@ -183,22 +197,32 @@ def _end(text: str) -> Any:
 def info(
     model: Model,
     pairs: Annotated[bool, typer.Option("--pairs", help="Mutual information of each pair of columns.")] = False,
+    data: Annotated[str | None, typer.Option(help="Table whose rows and gaps are counted; by default MODEL.")] = None,
     output: Output = "-",
     form: Format = None,
     reading: Reading = DEFAULT,
 ) -> None:
     """Show the columns of a model, or the mutual information of each pair.
 
+    With --data, or a table as MODEL, also its rows, the gaps of each column, and how well the model fits the rows: the
+    mean log-density of a row. The check that was made at the fit is shown if there was one; see also `check`.
+
     Example: jointwise info people.jw --pairs
+
+    Example: jointwise info people.jw --data people.csv
     """
     form = checked_format(output, form, "table")
-    stored = load_stored(model, reading)
+    refuse_two_pipes(model, data)
+    stored, file = load_with_table(model, reading)
     density = stored.density if isinstance(stored, ClassModel) else stored
-    columns = _pairs(density) if pairs else _columns(density)
+    file = open_table(data, reading) if data is not None else file
+    rows = None if file is None else Survey.of(file, density, np.random.default_rng(0))
+    columns = _pairs(density) if pairs else _columns(density, rows)
     lines = [
         f"{len(density.names)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
         *([f"check at the fit: {density.verdict}"] if density.verdict else []),
+        *(f"{name}: {words}" for name, words in (rows.facts() if rows is not None else {}).items() if words),
     ]
     _put(output, form, [columns], [*lines, screen.table(columns)])
 
@@ -208,18 +232,21 @@ def _classes(model: ClassModel) -> str:
     return f"classes of {shown(model.target)}: {second if model.second else 'by the joint density'}"
 
 
-def _columns(density: JointDensity) -> dict[str, list[Any]]:
+def _columns(density: JointDensity, rows: Survey | None) -> dict[str, list[Any]]:
+    gaps = {} if rows is None else {"gaps": rows.gaps.tolist()}
     return {
         "column": list(density.names),
         "kind": ["ordinal" if variable.ordered else str(variable.kind) for variable in density.schema],
-        "values": [_values(variable) for variable in density.schema],
+        "values": [column_values(variable) for variable in density.schema],
         "support": [variable.shown_support() for variable in density.schema],
         "step": [f"{variable.step:g}" if variable.step else "" for variable in density.schema],
+        **gaps,
         "atoms": [" + ".join(density.mixture.dictionary(n).summary()) for n in range(len(density.names))],
     }
 
 
-def _values(variable: Any) -> str:
+def column_values(variable: Variable) -> str:
+    """Return the categories or the range of a variable, in short."""
     if variable.categories is not None:
         shown = ", ".join(str(category) for category in variable.categories[:6])
         return shown + (f", ... ({len(variable.categories)} in all)" if len(variable.categories) > 6 else "")
@@ -373,8 +400,13 @@ def _put(output: str, form: str, blocks: Iterable[dict[str, list[Any]]], picture
 @reads_tables
 def sample(
     model: Model,
-    n: Annotated[int, typer.Option("-n", min=0, max=MOST_DRAWN, help=f"Number of rows, at most {MOST_DRAWN:,}.")] = 10,
-    given: Annotated[str | None, typer.Option(help="Conditions, such as 'sex=F, age > 40'.")] = None,
+    n: Annotated[
+        int,
+        typer.Option("-n", min=0, max=MOST_DRAWN, help=f"Number of rows, at most {MOST_DRAWN:,}; of each row given."),
+    ] = 10,
+    given: Annotated[
+        str | None, typer.Option(help="Conditions, such as 'sex=F, age > 40', or a table of known cells.")
+    ] = None,
     output: Output = "-",
     form: Format = None,
     seed: SeedOrNone = None,
@@ -382,22 +414,70 @@ def sample(
 ) -> None:
     """Draw rows from a model.
 
+    If --given is a table, N rows are drawn for each of its rows: its gaps, and the columns that it lacks, are drawn
+    together given the cells that are known. The column `row` says for which row of the table.
+
     Example: jointwise sample people.jw -n 1000 --given "sex=F, age > 40" -o drawn.csv
+
+    Example: jointwise sample people.jw -n 5 --given known.csv
     """
     form = checked_format(output, form)
+    refuse_two_pipes(model, given)
     density = load_model(model, reading)
-    regions = parse_conditions(given, density.schema) if given is not None else {}
+    rng = np.random.default_rng(seed)
+    if given is not None and _is_file(given):
+        blocks = _drawn_for_rows(density, open_table(given, reading), n, rng)
+    else:
+        blocks = _drawn(density, {} if given is None else _conditions(given, density.schema), n, rng)
+    with writing(output, form) as write:
+        for block in blocks:
+            write(block)
+
+
+def _is_file(text: str) -> bool:
+    return text == "-" or os.path.isfile(text) or is_stream(text)  # noqa: PTH113  # false for what cannot be a path
+
+
+def _conditions(text: str, schema: Schema) -> dict[str, Alternatives]:
+    try:
+        return parse_conditions(text, schema)
+    except QuestionError:
+        if is_named_as_table(text):
+            raise InputError(f"There is no file {text}.") from None
+        raise
+
+
+def _drawn(
+    density: JointDensity, regions: Mapping[str, Alternatives], n: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Blocks of ``n`` rows drawn given conditions."""
     rest = density.condition(regions)
     fixed = {
         name: density.schema[name].decode_value(region.value)
         for name, region in regions.items()
         if isinstance(region, Point)
     }
-    rng = np.random.default_rng(seed)
-    with writing(output, form) as write, screen.tasks("Drawing") as progress:
+    with screen.tasks("Drawing") as progress:
         for start in range(0, max(n, 1), SAMPLE_BLOCK):
             progress(start, n, "")
             rows = rest.schema.settle(rest.mixture.sample(min(SAMPLE_BLOCK, n - start), rng))
             drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
             drawn |= {name: [value] * len(rows) for name, value in fixed.items()}
-            write({name: drawn[name] for name in density.names})
+            yield {name: drawn[name] for name in density.names}
+
+
+def _drawn_for_rows(
+    density: JointDensity, file: TableFile, n: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Blocks of rows, ``n`` for each row of a table: its gaps and absent columns drawn given its other cells."""
+    schema = density.schema
+    if not set(schema.names) & set(file.names):
+        raise InputError(f"{file.label} has none of the model's columns {listed(schema.names)}.")
+    number = unused_name("row", schema.names)
+    for first, _, X in encoded_blocks(file, schema, "Drawing", unseen="missing", absent="missing"):
+        for start in range(0, len(X) * n or 1, SAMPLE_BLOCK):
+            rows = np.arange(start, min(start + SAMPLE_BLOCK, len(X) * n)) // max(n, 1)
+            known = X[rows]
+            drawn = np.where(np.isnan(known), schema.settle(density.mixture.complete(known, rng)), known)
+            cells = {v.name: native_cells(v, drawn[:, i]) for i, v in enumerate(schema)}
+            yield {number: (first + rows).tolist()} | cells

@@ -39,6 +39,12 @@ def load_stored(path: str, reading: Reading = DEFAULT) -> ClassModel | JointDens
     return fitted(found) if isinstance(found, TableFile) else found
 
 
+def load_with_table(path: str, reading: Reading = DEFAULT) -> tuple[ClassModel | JointDensity, TableFile | None]:
+    """Read all of a model; a table in its place is fitted first, and returned too."""
+    found = _open(path, reading)
+    return (fitted(found), found) if isinstance(found, TableFile) else (found, None)
+
+
 def load_classes(path: str, reading: Reading, target: str) -> ClassModel:
     """Read what a model knows of the classes of a column; a table in its place is fitted first.
 

@@ -10,8 +10,10 @@ import numpy as np
 from jointwise._typing import FloatArray, IntArray
 from jointwise.cli import screen
 from jointwise.cli.outputs import GUESS_DIGITS, plain
-from jointwise.cli.table_file import TableFile
+from jointwise.cli.reasons import columns_of, joined, odd_cells
+from jointwise.cli.table_file import Cells, TableFile
 from jointwise.joint import JointDensity
+from jointwise.joint.oddness import usual_surprisals
 from jointwise.joint.prediction import fill
 from jointwise.tables import encode, read_table
 
@@ -53,10 +55,24 @@ def judged_blocks(densities: Sequence[JointDensity], file: TableFile) -> Iterato
         first += sum(len(part.rows) for part in parts)
 
 
-def lowest_rows(densities: Sequence[JointDensity], file: TableFile, n: int) -> dict[str, list[Any]]:
+def odd_columns(
+    densities: Sequence[JointDensity], usual: Sequence[FloatArray], cells: Cells, parts: Sequence[Judged], form: str
+) -> dict[str, list[Any]]:
+    """Columns that tell the odd cells of each row of a block; see `odd_cells`."""
+    told = []
+    for part in parts:
+        own = {name: [column[row] for row in part.rows] for name, column in cells.items()} if len(parts) > 1 else cells
+        told.append((part.rows, odd_cells(densities[part.judge], usual[part.judge], part.X, own)))
+    return columns_of(joined(told, sum(len(part.rows) for part in parts)), form, "odd_cells")
+
+
+def lowest_rows(
+    densities: Sequence[JointDensity], file: TableFile, n: int, explained: str | None = None
+) -> dict[str, list[Any]]:
     """Columns of the ``n`` rows with the lowest score, lowest first, with what makes each odd.
 
-    The score of a row is its log-density minus the mean log-density of each cell it has, taken alone.
+    The score of a row is its log-density minus the mean log-density of each cell it has, taken alone. With a format in
+    ``explained``, the odd cells of each row are told in that format.
     """
     typical = [_typical(density) for density in densities]
     kept: list[OddRow] = []
@@ -69,17 +85,33 @@ def lowest_rows(densities: Sequence[JointDensity], file: TableFile, n: int) -> d
                 own = [column[row] for column in cells]
                 kept.append(OddRow(scores[i], first + row, part.log_density[i], part.judge, part.X[i], own))
         kept = sorted(kept, key=lambda row: (row.score, row.number))[:n]
-    reasons = [_reason(densities[row.judge], row.x) for row in kept]
     columns: dict[str, list[Any]] = {
         "row": [row.number for row in kept],
         "score": [plain(row.score, GUESS_DIGITS) for row in kept],
         "log_density": [plain(row.log_density) for row in kept],
-        "oddest": [name for name, _ in reasons],
-        "expected": [guess for _, guess in reasons],
     }
+    if explained is None:
+        reasons = [_reason(densities[row.judge], row.x) for row in kept]
+        columns |= {"oddest": [name for name, _ in reasons], "expected": [guess for _, guess in reasons]}
+    elif kept:
+        columns |= _odd_cells_of(densities, file, kept, explained)
     for i, name in enumerate(file.names):
         columns[name if name not in columns else f"{name} (data)"] = [row.cells[i] for row in kept]
     return columns
+
+
+def _odd_cells_of(
+    densities: Sequence[JointDensity], file: TableFile, rows: Sequence[OddRow], form: str
+) -> dict[str, list[Any]]:
+    usual = [usual_surprisals(density.mixture) for density in densities]
+    judges = np.array([row.judge for row in rows])
+    parts = []
+    for judge in range(len(densities)):
+        own = np.flatnonzero(judges == judge)
+        X = np.stack([rows[i].x for i in own.tolist()]) if len(own) else np.empty((0, len(densities[judge].schema)))
+        parts.append(Judged(judge, own, X, np.empty(len(own))))
+    cells = {name: [row.cells[i] for row in rows] for i, name in enumerate(file.names)}
+    return odd_columns(densities, usual, cells, parts, form)
 
 
 def _typical(density: JointDensity) -> FloatArray:

@@ -44,6 +44,11 @@ def format_of(path: str, asked: str | None) -> str:
     return _BY_EXTENSION[extension]
 
 
+def is_named_as_table(text: str) -> bool:
+    """Whether a text looks like the name of a table in a file, and not like conditions."""
+    return Path(text).suffix.lower() in _BY_EXTENSION and not set(text) & set("=<>|")
+
+
 @contextmanager
 def writing(path: str, form: str) -> Iterator[Write]:
     """Context whose value writes blocks of columns; a file appears only when it is complete."""
@@ -158,7 +163,11 @@ def _json_rows(columns: Columns) -> Iterator[str]:
 
 
 def _json_cell(cell: Any) -> Any:
-    """Cell for JSON, which has no infinity: it is written as text."""
+    """Cell for JSON, which has no infinity: it is written as text. Lists and objects are treated part by part."""
+    if isinstance(cell, list):
+        return [_json_cell(each) for each in cell]
+    if isinstance(cell, dict):
+        return {name: _json_cell(each) for name, each in cell.items()}
     if isinstance(cell, float) and math.isinf(cell):
         return str(cell)
     return _text(cell) if isinstance(cell, dt.date) else cell

@@ -19,10 +19,11 @@ from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.table_file import Cells, TableFile
 from jointwise.exceptions import InputError
-from jointwise.joint import ClassModel, JointDensity
+from jointwise.joint import JointDensity
+from jointwise.joint.oddness import usual_surprisals
 from jointwise.joint.prediction import fill
 from jointwise.tables import encode
-from jointwise.tables.variables import Schema, as_text
+from jointwise.tables.variables import Schema, Variable, as_text, unused_name
 
 # Parts of a table, each judged by a model of the others.
 FOLDS = 3
@@ -37,6 +38,9 @@ def score(
     model: Model,
     data: OptionalData = None,
     lowest: Annotated[int | None, typer.Option(min=1, help="Show only this many rows, the oddest first.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Add the cells that make each row odd, and what was expected there.")
+    ] = False,
     reading: Reading = DEFAULT,
     output: Output = "-",
     form: Format = None,
@@ -47,8 +51,12 @@ def score(
     Its score is the log-density minus that of typical cells, so that rows with gaps compare with others.
     A model finds its own training rows less odd. Without DATA, each row of the table is judged by a model
     of other rows: three models are fitted, each to two thirds of the rows.
+    With --explain each row has up to three odd cells, the oddest first: column, value, surprisal in nats above that
+    of a usual cell, the value expected given the other cells, and the ends of the middle 80% of what was expected.
 
     Example: jointwise score people.jw people.csv --lowest 5
+
+    Example: jointwise score people.jw people.csv --explain --format jsonl
 
     Example: jointwise score people.csv --lowest 5
     """
@@ -56,13 +64,15 @@ def score(
     densities, file = _judges_and_table(model, data, reading)
     with writing(output, form) as write:
         if lowest is not None:
-            write(oddity.lowest_rows(densities, file, lowest))
+            write(oddity.lowest_rows(densities, file, lowest, form if explain else None))
             return
-        for first, _, blocks in oddity.judged_blocks(densities, file):
-            scores = np.empty(sum(len(part.rows) for part in blocks))
-            for part in blocks:
+        usual = [usual_surprisals(density.mixture) for density in densities] if explain else []
+        for first, block, parts in oddity.judged_blocks(densities, file):
+            scores = np.empty(sum(len(part.rows) for part in parts))
+            for part in parts:
                 scores[part.rows] = part.log_density
-            write({"row": range(first, first + len(scores)), "log_density": [plain(s) for s in scores]})
+            columns = {"row": range(first, first + len(scores)), "log_density": [plain(s) for s in scores]}
+            write(columns | (oddity.odd_columns(densities, usual, file.cells(block), parts, form) if explain else {}))
 
 
 def _judges_and_table(model: str, data: str | None, reading: Reading) -> tuple[list[JointDensity], TableFile]:
@@ -142,36 +152,42 @@ def classify(
     classes = load_classes(model, reading, target)
     file = open_table(data, reading)
     features = classes.features
-    _check_features(file, features.names)
+    check_features(file, features.names)
     right, known = 0, 0
     with writing(output, form) as write:
         for first, block, X in encoded_blocks(file, features, "Classifying", unseen="missing", absent="missing"):
-            truth = _truth(file, block, classes, len(X))
+            truth = true_values(file, block, classes.density.schema[target], len(X))
             p = classes.probabilities(X)
             best = np.argmax(p, axis=1)
             right += int(np.sum(best == truth))
             known += int(np.sum(~np.isnan(truth)))
-            columns: dict[str, Any] = {
-                "row": range(first, first + len(X)),
-                target: [classes.classes[i] for i in best],
-                "probability": [plain(row) for row in p.max(axis=1)],
-            }
-            if proba:
-                columns |= {f"P({as_text(c)})": [plain(x) for x in p[:, i]] for i, c in enumerate(classes.classes)}
+            numbers = range(first, first + len(X))
+            columns = {unused_name("row", [target]): numbers} | class_columns(target, classes.classes, p, proba=proba)
             write(columns)
     if known:
         screen.note(f"Right: {right} of {known} rows with a value in {shown(target)} ({right / known:.1%}).")
 
 
-def _truth(file: TableFile, block: Any, classes: ClassModel, n_rows: int) -> FloatArray:
-    """Codes of the classes in the rows: -1 for one that is not in the model, NaN for a gap; shape (n_rows,)."""
-    target = classes.density.schema.select([classes.target])
-    if classes.target not in file.names:
+def class_columns(target: str, classes: Sequence[Any], p: FloatArray, *, proba: bool) -> dict[str, Any]:
+    """Columns of the most probable class and its probability, and of the probability of each class if asked for."""
+    columns: dict[str, Any] = {
+        target: [classes[i] for i in np.argmax(p, axis=1)],
+        unused_name("probability", [target]): [plain(row) for row in p.max(axis=1)],
+    }
+    if proba:
+        columns |= {f"P({as_text(c)})": [plain(x) for x in p[:, i]] for i, c in enumerate(classes)}
+    return columns
+
+
+def true_values(file: TableFile, block: Any, target: Variable, n_rows: int) -> FloatArray:
+    """Encoded values of a column in a block: -1 for a category that is not in the model, NaN for a gap; (n_rows,)."""
+    if target.name not in file.names:
         return np.full(n_rows, np.nan)
-    return encode(file.frame(block, {classes.target: target.variables[0].dtype}), target)[:, 0]
+    return encode(file.frame(block, {target.name: target.dtype}), Schema((target,)))[:, 0]
 
 
-def _check_features(file: TableFile, features: Sequence[str]) -> None:
+def check_features(file: TableFile, features: Sequence[str]) -> None:
+    """Refuse a table without any of the columns that tell something, and say which it lacks."""
     lacking = [name for name in features if name not in file.names]
     if lacking and len(lacking) == len(features):
         raise InputError(f"{file.label} has none of the model's columns {listed(features)}.")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from jointwise.cli import commands, rows, screen
 from jointwise.cli.commands import Model
 from jointwise.cli.files import open_table
 from jointwise.cli.models import load_model
-from jointwise.cli.outputs import check_place, encoded, write_bytes, writing
+from jointwise.cli.outputs import check_place, write_bytes, writing
 from jointwise.cli.passes import check_columns, encoded_blocks
 from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.table_file import TableFile
@@ -27,10 +28,14 @@ from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.joint import JointDensity
 from jointwise.joint.events import Alternatives, AnyOf, Interval, Point
 from jointwise.joint.language import parse_question
+from jointwise.joint.questions import event_text
+from jointwise.plots.texts import visible
 from jointwise.tables import read_table
 
 PICTURES = ("png", "svg", "pdf")
 DPI = 150
+# Letters of a figure's heading: those that fit into an inch, and the most of all.
+LETTERS_PER_INCH, MOST_LETTERS = 12, 300
 
 
 @reads_tables
@@ -68,25 +73,27 @@ def plot(
             raise typer.BadParameter("Name variables to draw, such as 'age, income | sex=F'.", param_hint="NAMES")
     if components and len(names) != 1:
         raise typer.BadParameter("--components draws one variable; name it.", param_hint="--components")
-    _check_text(density)
     table = None if data is None else _rows_given(density, given, open_table(data, reading))
     figure = _figure(density.condition(given), names, table, components=components)
+    if given:
+        _write_conditions(figure, event_text(given, density.schema))
     picture = io.BytesIO()
     figure.savefig(picture, format=form, dpi=DPI)
     write_bytes(output, picture.getvalue())
 
 
-def _check_text(density: JointDensity) -> None:
-    """Refuse names and categories that no font can show."""
-    for variable in density.schema:
-        for text in (variable.name, *(variable.categories or ())):
-            if encoded(str(text)) != str(text).encode("utf-8", "surrogatepass"):
-                raise InputError(
-                    f"{shown(text)} holds half of a surrogate pair, which a picture cannot show; rename it."
-                )
+def _write_conditions(figure: Any, conditions: str) -> None:
+    """Write above a figure what is given in it, in lines as long as the figure is wide."""
+    from matplotlib.text import Text
+
+    width = int(figure.get_size_inches()[0] * LETTERS_PER_INCH)
+    words = "\n".join(wrap(visible(f"given {conditions}", MOST_LETTERS), width))
+    title: Text = figure.suptitle(words, x=0.01, ha="left", fontsize="medium")
+    title.set_parse_math(False)
 
 
-def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, components: bool) -> Any:
+def without_screen() -> None:
+    """Let matplotlib draw into files only; without it, say how to get it."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -94,6 +101,10 @@ def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, compon
             "Pictures need matplotlib, which is not installed: pip install 'jointwise[plot]'"
         ) from None
     mpl.use("Agg")
+
+
+def _figure(density: JointDensity, names: tuple[str, ...], table: Any, *, components: bool) -> Any:
+    without_screen()
     from jointwise import plots
 
     if components:

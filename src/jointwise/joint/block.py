@@ -68,7 +68,7 @@ LEAST_LOG_WEIGHT = -37.0
 LARGEST = np.finfo(float).max
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BlockMixture(Expert):
     """Weights, a Gaussian block, and the coefficients and dictionaries of the other columns.
 

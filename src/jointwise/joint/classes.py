@@ -59,19 +59,24 @@ def with_levels(density: JointDensity, name: str, codes: IntArray) -> JointDensi
         variables[n], categories=tuple(levels[code] for code in codes), observed=(0.0, len(codes) - 1.0)
     )
     given = density.mixture.condition({n: Values(tuple(codes.astype(float).tolist()))})
-    parts, shares = zip(*parts_of(given), strict=True)
-    mixture = mixed([_renumbered(part, n, codes) for part in parts], shares)
-    return replace(density, schema=Schema(tuple(variables), density.schema.container), mixture=mixture)
+    numbers = np.searchsorted(codes, np.arange(len(levels)))
+    schema = Schema(tuple(variables), density.schema.container)
+    return replace(density, schema=schema, mixture=renumbered(given, n, numbers))
 
 
-def _renumbered(expert: Expert, n: int, codes: IntArray) -> Expert:
-    """Return an expert whose categories of variable n, all among ``codes``, are their positions there."""
+def renumbered(expert: Expert, n: int, numbers: IntArray) -> Expert:
+    """Return an expert whose category c of variable n has the code ``numbers[c]``; those in use must differ."""
+    parts, shares = zip(*parts_of(expert), strict=True)
+    return mixed([_renumbered(part, n, numbers) for part in parts], shares)
+
+
+def _renumbered(expert: Expert, n: int, numbers: IntArray) -> Expert:
     assert isinstance(expert, ProductMixture | BlockMixture | ForestMixture)  # the experts that have dictionaries
     k = expert.others.index(n) if isinstance(expert, BlockMixture) else n
     dictionaries = list(expert.dictionaries)
     families = [family for family in dictionaries[k].families if isinstance(family, Category)]  # that is all of them
     dictionaries[k] = Dictionary(
-        tuple(Category(np.searchsorted(codes, family.code).astype(float)) for family in families)
+        tuple(Category(numbers[family.code.astype(np.intp)].astype(float)) for family in families)
     )
     return replace(expert, dictionaries=tuple(dictionaries))
 

@@ -65,7 +65,7 @@ def divergence(schema: Schema, a: Expert, b: Expert, rng: np.random.Generator, n
     pairs = {}
     for i, j in combinations(range(len(names)), 2):
         p, q = (f.crosstab({i: regions[i], j: regions[j]}) for f in (a, b))
-        pairs[names[i], names[j]] = float(_jensen_shannon(p, q))
+        pairs[names[i], names[j]] = float(jensen_shannon(p, q))
     return Divergence(
         of_all(a, b, rng, n_samples),
         dict(sorted(columns.items(), key=lambda item: -item[1].value)),
@@ -106,7 +106,7 @@ def unlikeness(schema: Schema, mixture: Expert, wrt: Sequence[int], X: FloatArra
         regions = partition(mixture, n, schema.variables[n])
         told = in_blocks(partial(_told, mixture, n, regions), X)
         own = _told(mixture, n, regions, row[None])
-        total += _jensen_shannon(told, np.broadcast_to(own, told.shape), axis=1)
+        total += jensen_shannon(told, np.broadcast_to(own, told.shape), axis=1)
     return total
 
 
@@ -155,7 +155,7 @@ def _masses(laws: Conditionals, regions: Sequence[Region]) -> FloatArray:
     return np.concatenate([at, np.maximum(inside, 0.0)], axis=1)
 
 
-def _jensen_shannon(p: FloatArray, q: FloatArray, axis: int | None = None) -> FloatArray:
+def jensen_shannon(p: FloatArray, q: FloatArray, axis: int | None = None) -> FloatArray:
     """Divergence of two tables of probabilities."""
     return np.asarray(np.maximum(_pointwise(p, q).sum(axis=axis), 0.0))
 

@@ -51,6 +51,9 @@ class Expert(ABC):
         """Whether the variables are independent given the component, so that `factor` tells all of it."""
         return False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_variables} variables, {self.n_components} components)"
+
     # ---- density -----------------------------------------------------------------------------------------
 
     @abstractmethod

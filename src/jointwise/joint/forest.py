@@ -47,7 +47,7 @@ MOST_PAIRS = 1 << 20
 MOST_LIKELIHOODS = 1 << 23
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ForestMixture(Expert):
     """Weights, dictionaries and trees of a mixture of trees.
 

@@ -33,7 +33,7 @@ from jointwise.joint.simplex import log, simplex
 MOST_MERGED = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProductMixture(Expert):
     """Weights, coefficients and dictionaries of a mixture of products.
 

@@ -74,7 +74,7 @@ def _merged(group: list[tuple[Expert, float]]) -> list[tuple[Expert, float]]:
     return group if one is None else [(one, total)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WeightedSum(Expert):
     r"""Weighted sum of experts of the same variables.
 

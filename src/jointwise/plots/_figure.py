@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError, MissingDependencyError
 from jointwise.joint import JointDensity
+from jointwise.plots.texts import visible
 from jointwise.tables import encode, read_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
 
 # Colours of Okabe and Ito, which are distinct under every form of colour blindness.
 MODEL, DATA_POINTS, ATOMS = "#0072B2", "#E69F00", "#56B4E9"
@@ -41,38 +39,20 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     return new
 
 
-def colour_map() -> Colormap:
-    """White to dark blue with evenly falling lightness, so that equal steps of a number are equal steps of colour.
-
-    These are matplotlib's "Blues", shifted along the scale until their CIE lightness is linear.
-    """
-    from matplotlib import colormaps
-    from matplotlib.colors import LinearSegmentedColormap
-
-    blues = colormaps["Blues"](np.linspace(0, 1, 256))
-    blues[0] = 1.0  # zero is white
-    lightness = cie_lightness(blues[:, :3])
-    even = np.interp(np.linspace(0, 1, 256), (lightness[0] - lightness) / np.ptp(lightness), np.arange(256.0))
-    colours = np.column_stack([np.interp(even, np.arange(256), channel) for channel in blues.T])
-    return LinearSegmentedColormap.from_list("even blues", colours)
-
-
-def cie_lightness(rgb: FloatArray) -> FloatArray:
-    """CIE lightness L*, 0 to 100, of sRGB colours of shape (n, 3)."""
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
-    return np.asarray(np.where(luminance > 0.008856, 116 * np.cbrt(luminance) - 16, 903.3 * luminance))
-
-
 def text(words: object, longest: int = LONGEST_TEXT) -> str:
-    r"""Words as text of a picture: shortened, and with dollar signs escaped, which would begin a formula.
+    r"""Words as text of a picture: shortened, and with escapes for what is not visible and for dollars.
+
+    A dollar sign would begin a formula.
 
     >>> text("price in $"), text("a" * 30)
     ('price in \\$', 'aaaaaaaaaaaaaaaaaaaaaaa…')
     """
-    plain = str(words)
-    short = plain if len(plain) <= longest else plain[: longest - 1] + "…"
-    return short.replace("$", r"\$")
+    return visible(words, longest).replace("$", r"\$")
+
+
+def remark(ax: Axes, words: str) -> None:
+    """Write a remark above the axes, at the right."""
+    ax.set_title(words, loc="right", fontsize="small", color="0.4")
 
 
 def bare(ax: Axes) -> None:

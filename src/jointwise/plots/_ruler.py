@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Cells of a heat map along a continuous variable: finer than the eye can see on a page.
 N_CELLS = 150
 # Up to this many integers are drawn one by one.
-MOST_INTEGERS = 60
+MOST_INTEGERS = 120
 # Width of the strip of a spike and of the gap beside it, as shares of the range.
 STRIP, GAP = 0.05, 0.025
 # The range ends at the quantiles TAIL and 1 - TAIL, or REACH times the distance of the quartiles beyond them if that is
@@ -36,10 +36,16 @@ TAIL, REACH, LEAST_TAIL = 0.004, 4.0, 0.02
 # Rows beyond the range widen it if they lie no further outside than this share of it.
 NEAR = 0.3
 MARGIN = 0.04
+# With so few ticks, a panel is small.
+FEW = 3
+# Size of the letters at the strips of a small panel, in points: as high as a strip with its gap is wide.
+SMALLEST = 5.0
 # Category names with more characters than this in total do not fit side by side.
 LONGEST_ROW = 55
-# Ticks that take as much room as one percentage at a strip.
-FOR_A_STRIP = 2
+# Most spikes with a strip; the others count in the cells that they lie in.
+MOST_STRIPS = 4
+# Numbers from this one on are written as 10k where there is little room.
+LARGE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +69,10 @@ class Ruler:
         used = shares @ mixture.weights > 0
         dictionary, coefficients = atoms.take(used), shares[used]
         edges, values = _cells(variable, dictionary, coefficients @ mixture.weights)
-        spikes = dictionary.spikes if values is None else np.empty(0)
+        spikes = np.empty(0)
+        if values is None and len(dictionary.spikes):
+            masses = dictionary.point_mass(dictionary.spikes) @ coefficients @ mixture.weights
+            spikes = _with_strips(dictionary.spikes, np.asarray(masses), edges)
         return cls(variable, dictionary, coefficients, mixture.weights, edges, values, spikes)
 
     @property
@@ -161,8 +170,24 @@ class Ruler:
         if self.values is not None:
             return np.asarray(self.dictionary.pdf(self.values) @ self.coefficients)
         smooth = self.dictionary.take(self.is_smooth)
-        masses = smooth.mass(self.edges[:-1], self.edges[1:]) / np.diff(self.edges)[:, None]
-        return np.asarray(masses @ self.coefficients[self.is_smooth])
+        masses = smooth.mass(self.edges[:-1], self.edges[1:]) @ self.coefficients[self.is_smooth]
+        folded = self.folded
+        cells = np.searchsorted(self.edges[1:-1], folded)
+        np.add.at(masses, cells, self.dictionary.point_mass(folded) @ self.coefficients)
+        return np.asarray(masses / np.diff(self.edges)[:, None])
+
+    @cached_property
+    def folded(self) -> FloatArray:
+        """Spikes within the range that have no strip; shape (K,)."""
+        if self.values is not None:
+            return np.empty(0)
+        rest = np.setdiff1d(self.dictionary.spikes, self.spikes)
+        return np.asarray(rest[(rest >= self.edges[0]) & (rest <= self.edges[-1])])
+
+    @property
+    def folded_masses(self) -> FloatArray:
+        """Probability of each spike without a strip; shape (K,)."""
+        return np.asarray(self.dictionary.point_mass(self.folded) @ self.weights)
 
     def spike_conditionals(self) -> FloatArray:
         """Probability of each spike given each component; shape (S, F)."""
@@ -183,6 +208,8 @@ class Ruler:
             axis.set_ticks(self.values)
         else:
             axis.set_major_locator(ticker.MaxNLocator(most, integer=self.variable.kind is Kind.INTEGER))
+            if most <= FEW and np.abs(self.edges[[0, -1]]).max() >= LARGE:
+                axis.set_major_formatter(ticker.EngFormatter(sep=""))
         if len(self.spikes):
             self._strip_ticks(axis, most)
 
@@ -214,13 +241,22 @@ class Ruler:
         keep = (ticks >= low + away * near_low) & (ticks <= high - away * near_high)
         axis.set_major_locator(ticker.FixedLocator(ticks[keep]))
         across = axis is axis.axes.xaxis
-        labels = [_shown(self.variable.decode_value(spike)) for spike in self.spikes]
-        if not (across and len(labels) > most / FOR_A_STRIP):  # side by side, there is no room for percentages
-            between = ":\n" if across else ": "
-            labels = [f"{value}{between}{percent(p)}" for value, p in zip(labels, self.spike_masses, strict=True)]
+        alone = len(self.spikes) == 1 and most > FEW
+        between = ":\n" if across and alone else ": "
         axis.set_minor_locator(ticker.FixedLocator(self.strips.mean(axis=1)))
-        axis.set_minor_formatter(ticker.FixedFormatter(labels))
-        axis.set_tick_params(which="minor", length=0)
+        axis.set_minor_formatter(ticker.FixedFormatter([
+            f"{_shown(self.variable.decode_value(spike))}{between}{percent(p)}"
+            for spike, p in zip(self.spikes, self.spike_masses, strict=True)
+        ]))  # fmt: skip
+        size = SMALLEST if most <= FEW else "medium" if alone else "small"
+        axis.set_tick_params(which="minor", length=0, labelsize=size, labelrotation=90 if across and not alone else 0)
+
+
+def _with_strips(spikes: FloatArray, masses: FloatArray, edges: FloatArray) -> FloatArray:
+    """Return the spikes that get strips: the most probable, then those beyond the range, then others by probability."""
+    beyond = (spikes < edges[0]) | (spikes > edges[-1])
+    first = masses == masses.max()
+    return np.sort(spikes[np.lexsort((-masses, ~beyond, ~first))[:MOST_STRIPS]])
 
 
 def percent(share: float) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jointwise.joint import JointDensity
-from jointwise.plots._figure import axes_or_new, bare, check_density, colour_map
+from jointwise.plots._colours import colour_map
+from jointwise.plots._figure import axes_or_new, bare, check_density
 from jointwise.plots._ruler import Ruler
 from jointwise.plots.pair import slant
 from jointwise.tables.variables import Kind

@@ -27,14 +27,19 @@ LEAST_WEIGHT = 1e-3
 # A peak is cut at this many times the height of the fullest cell: some densities are infinite at a point.
 CUT = 2.0
 HEADROOM = 1.16
+# More stems than this are thin.
+MANY_STEMS = 30
 
 
-def plot_marginal(density: JointDensity, name: str, data: Any = None, ax: Axes | None = None) -> Axes:
+def plot_marginal(
+    density: JointDensity, name: str, data: Any = None, ax: Axes | None = None, *, atoms: bool = True
+) -> Axes:
     """Draw the marginal of one variable, its atoms, and a histogram of data.
 
     A density is a line over its atoms (thin lines, each times its weight), probabilities are stems. A spike is a
-    stem in its own strip beside the range, where the full height is probability one. If fewer than 20 rows lie in
-    the range, they are ticks at the bottom. Long category names are listed down the side.
+    stem in its own strip beside the range, where the full height is probability one. At most four spikes have strips;
+    any other is a thin bar in the range. If fewer than 20 rows lie in the range, they are ticks at the bottom. Long
+    category names are listed down the side.
 
     Parameters
     ----------
@@ -45,6 +50,8 @@ def plot_marginal(density: JointDensity, name: str, data: Any = None, ax: Axes |
         Rows with a column of this name; an array must have all columns of the density. Gaps are left out.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
+    atoms : bool
+        Whether to draw the atoms.
 
     Examples
     --------
@@ -59,7 +66,7 @@ def plot_marginal(density: JointDensity, name: str, data: Any = None, ax: Axes |
     down = ruler.names_room > 0
     height = 3.6 if not down or ruler.values is None else float(np.clip(1 + 0.24 * len(ruler.values), 3, 14))
     ax = axes_or_new(ax, 6.4, height)
-    draw_marginal(ax, ruler, rows, atoms=True, down=down)
+    draw_marginal(ax, ruler, rows, atoms=atoms, down=down)
     from matplotlib.ticker import MaxNLocator
 
     kind = "density" if ruler.variable.kind is Kind.CONTINUOUS and ruler.values is None else "probability"
@@ -102,9 +109,10 @@ def _draw_probabilities(ax: Axes, ruler: Ruler, values: FloatArray, seen: FloatA
         label = _rows_label(seen, int(np.isin(seen, values).sum()))
         (ax.barh if down else ax.bar)(values, shares, width, color=DATA_BARS, zorder=1, label=label)
         top = max(top, float(shares.max()))
-    (ax.hlines if down else ax.vlines)(values, 0, probabilities, color=MODEL, lw=1.5, zorder=3)
+    many = len(values) > MANY_STEMS
+    (ax.hlines if down else ax.vlines)(values, 0, probabilities, color=MODEL, lw=0.8 if many else 1.5, zorder=3)
     places = (probabilities, values) if down else (values, probabilities)
-    ax.plot(*places, "o", color=MODEL, ms=5, zorder=4, label="model")
+    ax.plot(*places, "o", color=MODEL, ms=2.5 if many else 5, zorder=4, label="model")
     if down:
         ax.set_xlim(0, 1.05 * top)
     else:
@@ -124,6 +132,8 @@ def _draw_density(ax: Axes, ruler: Ruler, seen: FloatArray | None, *, atoms: boo
         _draw_atoms(ax, ruler, grid)
     ax.plot(grid, heights, color=MODEL, lw=2, zorder=4, label="model")
     ax.set_ylim(0, HEADROOM * top)
+    cell = float(np.diff(ruler.edges).mean())
+    ax.vlines(ruler.folded, 0, np.minimum(ruler.folded_masses / cell, top), color=MODEL, lw=1.0, zorder=3)
     _draw_strips(ax, ruler, seen)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,8 @@ from jointwise._checks import shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
-from jointwise.plots._figure import axes_or_new, bare, check_density, colour_map, text
+from jointwise.plots._colours import colour_map
+from jointwise.plots._figure import axes_or_new, bare, check_density, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,21 +38,32 @@ def plot_mutual_information(density: JointDensity, ax: Axes | None = None) -> Ax
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x1', 'x2', 'x3']
     """
-    names = check_density(density).names
+    return draw_information(check_density(density).names, information_of_pairs(density), ax)
+
+
+def information_of_pairs(density: JointDensity) -> FloatArray:
+    """Mutual information of each pair of variables, in nats, NaN on the diagonal; shape (N, N)."""
+    names = density.names
     if len(names) < 2:
         raise InputError(f"Mutual information needs two variables, but the density has only {shown(names[0])}.")
-    information = np.full((len(names) - 1, len(names) - 1), np.nan)  # rows from the second name, columns to the last
+    information = np.full((len(names), len(names)), np.nan)
     for j in range(1, len(names)):
         for k in range(j):
-            information[j - 1, k] = density.mutual_information(names[j], names[k]).value
+            information[j, k] = information[k, j] = density.mutual_information(names[j], names[k]).value
+    return information
+
+
+def draw_information(names: Sequence[str], information: FloatArray, ax: Axes | None = None) -> Axes:
+    """Draw what `information_of_pairs` has found, below the diagonal."""
     side = float(np.clip(0.45 * len(names) + 2.0, 3.6, 12))
     ax = axes_or_new(ax, side + 0.8, side)
-    top = float(np.nanmax(information))
-    image = ax.imshow(information, cmap=colour_map(), vmin=0, vmax=top or 1.0)
+    below = np.where(np.tri(len(names), k=-1, dtype=bool), information, np.nan)[1:, :-1]
+    top = float(np.nanmax(below))
+    image = ax.imshow(below, cmap=colour_map(), vmin=0, vmax=top or 1.0)
     ax.set_xticks(range(len(names) - 1), [text(n) for n in names[:-1]], rotation=40, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(len(names) - 1), [text(n) for n in names[1:]])
     if len(names) <= MOST_WRITTEN:
-        _write_cells(ax, information, top)
+        _write_cells(ax, below, top)
     bare(ax)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
