@@ -20,6 +20,7 @@ from jointwise.joint.answers import Answer, answer
 from jointwise.joint.distribution import BLOCK_ROWS
 from jointwise.joint.events import Point
 from jointwise.joint.language import Question, parse_conditions, parse_question
+from jointwise.tables.gaps import MISSING_KINDS, emptied
 from jointwise.tables.variables import Kind, as_text
 
 ValueT = TypeVar("ValueT")
@@ -91,6 +92,12 @@ def fit(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Column to keep though it seems to name the rows; repeatable."),
     ] = None,
+    gaps: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW", help="ignorable; informative: which cells are missing is part of the model; or auto."
+        ),
+    ] = "ignorable",
     n_components: Annotated[
         int | None, typer.Option(min=1, help="Fit one mixture of so many products; by default experts are stacked.")
     ] = None,
@@ -116,11 +123,14 @@ def fit(
     Example: jointwise fit adult.data -o adult.jw --no-header --missing ? --weight "column 3" --rare 0.5%
     """
     check_place(output)
+    if gaps not in MISSING_KINDS:
+        raise typer.BadParameter(f"{shown(gaps)} is not one of {', '.join(MISSING_KINDS)}.", param_hint="--gaps")
     parameters: dict[str, Any] = {
         "kinds": _by_column("--kind", kind, _kind, f"COLUMN=KIND with one of {', '.join(KINDS)}"),
         "supports": _by_column("--support", support, _support, "COLUMN=LOW..HIGH, such as age=0.."),
         "steps": _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
         "keep": keep or [],
+        "missing": gaps,
         "n_components": n_components or "auto",
         "random_state": seed,
         "checkpoint": checkpoint,
@@ -196,7 +206,7 @@ def info(
     density = stored.density if isinstance(stored, ClassModel) else stored
     columns = _pairs(density) if pairs else _columns(density)
     lines = [
-        f"{len(density.names)} columns, {density.n_components} components",
+        f"{len(density.schema.columns)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
         *([f"check at the fit: {density.verdict}"] if density.verdict else []),
     ]
@@ -398,6 +408,7 @@ def sample(
         for start in range(0, max(n, 1), SAMPLE_BLOCK):
             progress(start, n, "")
             rows = rest.schema.settle(rest.mixture.sample(min(SAMPLE_BLOCK, n - start), rng))
+            rows = emptied(rows, rest.schema)
             drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
             drawn |= {name: [value] * len(rows) for name, value in fixed.items()}
-            write({name: drawn[name] for name in density.names})
+            write({name: drawn[name] for name in density.schema.columns})

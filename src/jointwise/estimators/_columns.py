@@ -17,15 +17,13 @@ from jointwise.fitting.held_out import Repeated
 from jointwise.joint.cells import HEAVY
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
-from jointwise.tables.gaps import with_gap_variables
+from jointwise.tables.gaps import MISSING_KINDS, with_gap_variables
 from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
 # The end bins, and one in between.
 LEAST_BINS = 3
 # Pair counts grow with the square of all columns' bins; this many take half a gigabyte.
 MOST_BINS_OF_ALL = 8192
-# What gaps may be: no part of the model, a part of it, or one where held-out rows say so.
-MISSING = ("ignorable", "informative", "auto")
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class ColumnOptions:
     missing: str = "ignorable"
 
     def __post_init__(self) -> None:
-        check_choice("missing", self.missing, MISSING)
+        check_choice("missing", self.missing, MISSING_KINDS)
         check_integer("n_bins", self.n_bins, LEAST_BINS)
         for argument in ("drop", "keep"):
             check_names(argument, getattr(self, argument))

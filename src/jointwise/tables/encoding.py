@@ -113,7 +113,8 @@ def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[t
     if table.container == "numpy" and len(table.names) == len(schema):
         return [(position, position) for position in range(len(schema))]
     if table.container == "numpy" and not set(schema.names) <= set(table.names):
-        raise InputError(f"X has {len(table.names)} features, but {len(schema.columns)} features are expected as input.")
+        n_features = len(set(table.names) - set(schema.gaps.values()))
+        raise InputError(f"X has {n_features} features, but {len(schema.columns)} features are expected as input.")
     place = {name: position for position, name in enumerate(table.names)}
     missing = [name for name in schema.columns if name not in place]
     if missing and absent == "error":

@@ -18,6 +18,9 @@ from jointwise.tables.variables import Kind, Schema, Variable, unused_name
 if TYPE_CHECKING:
     from jointwise._typing import AnyArray, FloatArray
 
+# What gaps may be: no part of the model, a part of it, or a part where held-out rows say so.
+MISSING_KINDS = ("ignorable", "informative", "auto")
+
 
 def with_gap_variables(schema: Schema, columns: Iterable[str]) -> Schema:
     """Return a schema in which a variable that tells its gaps follows each of some columns.

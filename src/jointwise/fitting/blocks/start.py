@@ -17,6 +17,8 @@ START_ROWS = 20_000
 MOST_CATEGORIES = 32
 # Share of each row that is spread over all groups, so that none begins with too few rows.
 SPREAD = 0.02
+# Regressions that fill gaps one after another, and the variance added to each column, whose scale is about one.
+FILLING_STEPS, RIDGE = 10, 1e-3
 # Updates that take the scale W along before it stays; see `settled_scale`.
 SETTLING_STEPS = 10
 
@@ -51,6 +53,8 @@ def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.r
     features = [_filled(block_values(design, sample))]
     for n, dictionary in zip(design.others, design.dictionaries, strict=True):
         bins = design.axes[n].n_bins
+        if design.schema.variables[n].gap_of is not None:
+            continue  # a group of gaps alone would know nothing of the values that are missing
         if not dictionary.is_identity:
             features.append(_filled(_ranks(sample, n)[:, None]))
         elif 1 < bins <= MOST_CATEGORIES:
@@ -77,10 +81,22 @@ def block_values(design: Design, rows: CodedRows) -> FloatArray:
 
 
 def _filled(values: FloatArray) -> FloatArray:
-    """Return values with gaps filled by the mean of their column."""
+    """Return values with gaps filled from the other columns, by linear regression.
+
+    With means alone, rows whose gaps depend on other columns would be a group by themselves, far from where they belong.
+    """
     seen = ~np.isnan(values)
     means = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    return np.where(seen, values, means)
+    filled = np.where(seen, values, means)
+    if seen.all() or values.shape[1] < 2:
+        return filled
+    for _ in range(FILLING_STEPS):
+        centre = filled.mean(axis=0)
+        covariance = np.cov(filled.T, bias=True) + np.eye(len(centre)) * RIDGE
+        precision = np.linalg.inv(covariance)
+        predicted = filled - (filled - centre) @ precision / np.diag(precision)
+        filled = np.where(seen, values, predicted)
+    return filled
 
 
 def _weights(rows: CodedRows) -> FloatArray:
