@@ -122,7 +122,7 @@ def test_blocks_of_a_table_give_the_same_model():
 
 
 def test_an_imputer_and_a_classifier_use_gaps():
-    data, gaps, pay = hidden_class(1500)
+    data, _, pay = hidden_class(1500)
     inner = JUPAD(4, missing="informative", random_state=0)
     filled = JointImputer(inner).fit_transform(data)
     assert list(filled) == ["pay", "tax", "cars"]

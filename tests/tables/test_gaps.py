@@ -98,5 +98,5 @@ def test_gap_variables_are_checked():
     with pytest.raises(InputError, match="must be the booleans"):
         Variable("g", "categorical", categories=("no", "yes"), gap_of="a")
     gap = {"categories": (False, True), "dtype": "bool", "gap_of": "a"}
-    with pytest.raises(InputError, match="At most one variable may tell the gaps of a column; two tell those of 'a'"):
+    with pytest.raises(InputError, match="One variable at most may tell the gaps of a column; two tell those of 'a'"):
         Schema((Variable("g", "categorical", **gap), Variable("h", "categorical", **gap)))

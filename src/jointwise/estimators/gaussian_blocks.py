@@ -71,8 +71,8 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
         By default these are left out with a warning, unless `kinds` or `steps` names them.
     missing : "ignorable", "informative" or "auto"
         What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
-        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing. "auto"
-        has it for the columns whose gaps other columns predict on held-out rows.
+        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
+        "auto" has it for the columns whose gaps other columns predict on held-out rows.
     n_bins : int
         Most bins of a column outside the block that is neither categorical nor an integer with few values, and of the
         1-D fits of scores.

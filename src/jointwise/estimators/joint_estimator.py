@@ -62,8 +62,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         Columns to fit although they seem to name the rows.
     missing : "ignorable", "informative" or "auto"
         What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
-        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing. "auto"
-        has it for the columns whose gaps other columns predict on held-out rows.
+        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
+        "auto" has it for the columns whose gaps other columns predict on held-out rows.
     n_bins : int
         Most bins of a column that is neither categorical nor an integer with few values, for experts that use bins.
     max_iter : int

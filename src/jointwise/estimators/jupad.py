@@ -80,8 +80,8 @@ class JUPAD(DensityEstimator[Options]):
         By default these are left out with a warning, unless `kinds`, `supports`, `steps` or `dictionaries` names them.
     missing : "ignorable", "informative" or "auto"
         What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
-        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing. "auto"
-        has it for the columns whose gaps other columns predict on held-out rows. Rows only.
+        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
+        "auto" has it for the columns whose gaps other columns predict on held-out rows. Rows only.
     n_bins : int
         Most bins of a column that is neither categorical nor an integer with few values. Columns of a wide table get
         fewer: all columns share 8192.

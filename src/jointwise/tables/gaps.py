@@ -25,9 +25,9 @@ MISSING_KINDS = ("ignorable", "informative", "auto")
 def with_gap_variables(schema: Schema, columns: Iterable[str]) -> Schema:
     """Return a schema in which a variable that tells its gaps follows each of some columns.
 
-    >>> schema = Schema((Variable("job", "categorical", categories=("cook", "nurse")), Variable("income", "continuous")))
+    >>> schema = Schema((Variable("age", "integer"), Variable("income", "continuous")))
     >>> with_gap_variables(schema, ["income"]).names
-    ('job', 'income', 'income missing')
+    ('age', 'income', 'income missing')
     """
     chosen, taken, variables = set(columns), set(schema.names), []
     for variable in schema:
@@ -41,9 +41,7 @@ def with_gap_variables(schema: Schema, columns: Iterable[str]) -> Schema:
 
 def gap_variable(name: str, column: str) -> Variable:
     """Return the variable that tells the gaps of a column."""
-    return Variable(
-        name, Kind.CATEGORICAL, categories=(False, True), observed=(0.0, 1.0), dtype="bool", gap_of=column
-    )
+    return Variable(name, Kind.CATEGORICAL, categories=(False, True), observed=(0.0, 1.0), dtype="bool", gap_of=column)
 
 
 def with_gap_columns(table: Table, schema: Schema) -> Table:

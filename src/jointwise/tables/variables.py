@@ -315,7 +315,7 @@ class Variable:
         } | self._set_to_dict()
 
     def _set_to_dict(self) -> dict[str, Any]:
-        """Return support, step and `gap_of` if set; without them the form stays as it was before these fields existed."""
+        """Return support, step and `gap_of` if set; without them the form is as before these fields existed."""
         support = [None if isinf(end) else end for end in self.support]
         bounds = ({"support": support} if self.is_bounded else {}) | ({"step": self.step} if self.step else {})
         return bounds if self.gap_of is None else bounds | {"gap_of": self.gap_of}
@@ -367,7 +367,9 @@ class Schema:
             _check_container(variable, self.container)
         doubled = duplicates(variable.gap_of for variable in self.variables if variable.gap_of is not None)
         if doubled:
-            raise InputError(f"At most one variable may tell the gaps of a column; two tell those of {listed(doubled)}.")
+            raise InputError(
+                f"One variable at most may tell the gaps of a column; two tell those of {listed(doubled)}."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -405,6 +407,20 @@ class Schema:
                 f"{listed(other.names)}."
             )
         return Schema(tuple(a.joined(b) for a, b in zip(self, other, strict=True)), self.container)
+
+    def widened(self, rows: FloatArray) -> Schema:
+        """Return the schema with observed ranges that hold encoded rows of shape (n, N) too, within the supports.
+
+        >>> Schema((Variable("x", "continuous", observed=(0, 1)),)).widened(np.array([[2.5], [np.nan]]))["x"].observed
+        (0.0, 2.5)
+        """
+        variables = list(self.variables)
+        for n, variable in enumerate(variables):
+            seen = rows[np.isfinite(rows[:, n]), n]
+            if variable.categories is None and seen.size:
+                ends = np.clip([seen.min(), seen.max()], *variable.support).tolist()
+                variables[n] = variable.joined(replace(variable, observed=tuple(ends)))
+        return Schema(tuple(variables), self.container)
 
     def settle(self, rows: FloatArray) -> FloatArray:
         """Return encoded rows of shape (n, N) with each cell settled by its variable; see `Variable.settle`."""

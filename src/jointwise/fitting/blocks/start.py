@@ -83,7 +83,7 @@ def block_values(design: Design, rows: CodedRows) -> FloatArray:
 def _filled(values: FloatArray) -> FloatArray:
     """Return values with gaps filled from the other columns, by linear regression.
 
-    With means alone, rows whose gaps depend on other columns would be a group by themselves, far from where they belong.
+    With means alone, rows whose gaps depend on other columns would be a group of their own, far from where they belong.
     """
     seen = ~np.isnan(values)
     means = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
