@@ -50,7 +50,7 @@ def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.r
     """Return the group of each row, by the block's columns and the categories of the others."""
     if n_components == 1 or not len(sample):
         return np.zeros(len(sample), dtype=np.int64)
-    features = [_filled(block_values(design, sample))]
+    features = [_filled_block(design, sample)]
     for n, dictionary in zip(design.others, design.dictionaries, strict=True):
         bins = design.axes[n].n_bins
         if design.schema.variables[n].gap_of is not None:
@@ -81,14 +81,21 @@ def block_values(design: Design, rows: CodedRows) -> FloatArray:
 
 
 def _filled(values: FloatArray) -> FloatArray:
-    """Return values with gaps filled from the other columns, by linear regression.
-
-    With means alone, rows whose gaps depend on other columns would be a group of their own, far from where they belong.
-    """
+    """Return values with gaps filled by the mean of their column."""
     seen = ~np.isnan(values)
     means = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    filled = np.where(seen, values, means)
-    if seen.all() or values.shape[1] < 2:
+    return np.where(seen, values, means)
+
+
+def _filled_block(design: Design, sample: CodedRows) -> FloatArray:
+    """Return the block's columns with gaps filled: by their mean or, if gaps are part of the model, by regression.
+
+    With means alone, rows whose gaps depend on other columns would be a group of their own, far from where they belong,
+    and no row of it would show what is missing.
+    """
+    values = block_values(design, sample)
+    seen, filled = ~np.isnan(values), _filled(values)
+    if not design.schema.gaps or seen.all() or values.shape[1] < 2:
         return filled
     for _ in range(FILLING_STEPS):
         centre = filled.mean(axis=0)
@@ -117,7 +124,7 @@ def _nothing(problem: BlocksProblem, n_components: int) -> BlockFactors:
 
 def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_components: int) -> BlockSums:
     """Return the sums of a pass in which each row belongs to its group, but for a share of it; centred at zero."""
-    values, weights = _filled(block_values(design, sample)), _weights(sample)
+    values, weights = _filled_block(design, sample), _weights(sample)
     F, d = n_components, values.shape[1]
     totals: FloatArray = np.bincount(groups, weights, minlength=F).astype(np.float64)
     firsts, seconds = np.zeros((F, d)), np.zeros((F, d, d))
