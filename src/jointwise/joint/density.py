@@ -482,7 +482,7 @@ class JointDensity(RowAnswers):
             raise InputError(f'An event is written {{"name": value, ...}}, got {shown(event)}.')
         regions: dict[int, Alternatives] = {}
         for name, given in event.items():
-            gap = self.schema.gaps.get(name) if np.ndim(given) == 0 and is_missing(given) else None
+            gap = self.schema.gaps.get(name) if not hasattr(given, "__len__") and is_missing(given) else None
             if gap is not None and gap in event:
                 raise InputError(f"An event says once whether {shown(name)} is missing; got None and {shown(gap)}.")
             region = parse_region(self.schema[name], given) if gap is None else Point(1.0)
