@@ -1,4 +1,4 @@
-"""Numerical helpers without package objects: quadrature, weighted log-sum-exp, roots, bisection on floats."""
+"""Numerical helpers without package objects: quadrature, log-sum-exp, roots, bisection, covariances of integers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from jointwise._typing import BoolArray, FloatArray, IntArray
+
+# Least variance of integers given the other columns of the block, in units of their lattice: from here on a Gaussian's
+# density at the integers is their probability, and its integrals are their sums, to four digits.
+LATTICE_FLOOR = 1.5
 
 
 def integrate(f: Callable[[FloatArray], FloatArray], low: ArrayLike, high: ArrayLike) -> FloatArray:
@@ -160,3 +164,37 @@ def ordered_integers(x: FloatArray) -> IntArray:
 def floats_in_order(k: IntArray) -> FloatArray:
     """Return the floats of their :func:`ordered_integers`."""
     return np.where(k < 0, np.int64(-(2**63)) - k, k).view(np.float64)
+
+
+def on_lattice(covariances: FloatArray, lattice: FloatArray) -> FloatArray:
+    """Return covariances whose integers, given the other columns, vary enough; see `LATTICE_FLOOR`.
+
+    The conditional covariance of the integer columns, in units of their lattice, has its eigenvalues raised to the
+    floor. Of all covariances that keep to it, that is the most likely one.
+
+    Parameters
+    ----------
+    covariances : array of shape (F, d, d)
+    lattice : array of shape (d,)
+        Distance of neighbouring integers, zero for columns that are not integers.
+
+    Examples
+    --------
+    >>> on_lattice(np.diag([4.0, 0.1])[None], np.array([0.0, 1.0]))[0]
+    array([[4. , 0. ],
+           [0. , 1.5]])
+    """
+    whole: BoolArray = lattice > 0
+    if not whole.any():
+        return covariances
+    i, j = np.flatnonzero(whole), np.flatnonzero(~whole)
+    inner = covariances[:, i[:, None], i]
+    if len(j):
+        cross = covariances[:, j[:, None], i]
+        inner = inner - np.swapaxes(cross, 1, 2) @ np.linalg.solve(covariances[:, j[:, None], j], cross)
+    units = np.outer(lattice[i], lattice[i])
+    values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, 1, 2)) / 2 / units)
+    lift = (vectors * np.maximum(LATTICE_FLOOR - values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    raised = covariances.copy()
+    raised[:, i[:, None], i] += lift * units
+    return raised

@@ -9,16 +9,15 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 from tests.engines.block_cases import make_codes, make_components, make_layout
 
+from jointwise._numerics import LATTICE_FLOOR, on_lattice
 from jointwise.engines.blocks import BlockLayout, ReferenceBlockEngine
 from jointwise.exceptions import InputError
 from jointwise.solvers import solve
 from jointwise.solvers.blocks_em import (
     KAPPA,
-    LATTICE_FLOOR,
     BlockFactors,
     BlocksEM,
     BlocksProblem,
-    on_lattice,
     settled_scale,
 )
 

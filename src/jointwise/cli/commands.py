@@ -34,6 +34,7 @@ from jointwise.joint.answers import Answer, answer
 from jointwise.joint.distribution import BLOCK_ROWS
 from jointwise.joint.events import Alternatives, Point
 from jointwise.joint.language import Question, parse_conditions, parse_question
+from jointwise.tables.gaps import MISSING_KINDS, emptied
 from jointwise.tables.variables import Kind, Schema, Variable, as_text, unused_name
 
 ValueT = TypeVar("ValueT")
@@ -105,6 +106,12 @@ def fit(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Column to keep though it seems to name the rows; repeatable."),
     ] = None,
+    gaps: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW", help="ignorable; informative: which cells are missing is part of the model; or auto."
+        ),
+    ] = "ignorable",
     n_components: Annotated[
         int | None, typer.Option(min=1, help="Fit one mixture of so many products; by default experts are stacked.")
     ] = None,
@@ -130,11 +137,14 @@ def fit(
     Example: jointwise fit adult.data -o adult.jw --no-header --missing ? --weight "column 3" --rare 0.5%
     """
     check_place(output)
+    if gaps not in MISSING_KINDS:
+        raise typer.BadParameter(f"{shown(gaps)} is not one of {', '.join(MISSING_KINDS)}.", param_hint="--gaps")
     parameters: dict[str, Any] = {
         "kinds": _by_column("--kind", kind, _kind, f"COLUMN=KIND with one of {', '.join(KINDS)}"),
         "supports": _by_column("--support", support, _support, "COLUMN=LOW..HIGH, such as age=0.."),
         "steps": _by_column("--step", step, float, "COLUMN=STEP, such as price=0.01"),
         "keep": keep or [],
+        "missing": gaps,
         "n_components": n_components or "auto",
         "random_state": seed,
         "checkpoint": checkpoint,
@@ -219,7 +229,7 @@ def info(
     rows = None if file is None else Survey.of(file, density, np.random.default_rng(0))
     columns = _pairs(density) if pairs else _columns(density, rows)
     lines = [
-        f"{len(density.names)} columns, {density.n_components} components",
+        f"{len(density.schema.columns)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
         *([f"check at the fit: {density.verdict}"] if density.verdict else []),
         *(f"{name}: {words}" for name, words in (rows.facts() if rows is not None else {}).items() if words),
@@ -461,9 +471,10 @@ def _drawn(
         for start in range(0, max(n, 1), SAMPLE_BLOCK):
             progress(start, n, "")
             rows = rest.schema.settle(rest.mixture.sample(min(SAMPLE_BLOCK, n - start), rng))
+            rows = emptied(rows, rest.schema)
             drawn = {v.name: native_cells(v, rows[:, i]) for i, v in enumerate(rest.schema)}
             drawn |= {name: [value] * len(rows) for name, value in fixed.items()}
-            yield {name: drawn[name] for name in density.names}
+            yield {name: drawn[name] for name in density.schema.columns}
 
 
 def _drawn_for_rows(
@@ -479,5 +490,6 @@ def _drawn_for_rows(
             rows = np.arange(start, min(start + SAMPLE_BLOCK, len(X) * n)) // max(n, 1)
             known = X[rows]
             drawn = np.where(np.isnan(known), schema.settle(density.mixture.complete(known, rng)), known)
+            drawn = emptied(drawn, schema)
             cells = {v.name: native_cells(v, drawn[:, i]) for i, v in enumerate(schema)}
-            yield {number: (first + rows).tolist()} | cells
+            yield {number: (first + rows).tolist()} | {name: cells[name] for name in schema.columns}

@@ -92,7 +92,7 @@ def cross_fitted(table: TableFile, n_folds: int) -> list[JointDensity]:
     """Densities of a table; the k-th is fitted without every row n, counted from 0, with n % n_folds == k."""
     note_fitting(table)
     first = fit_table(table, fold=(0, n_folds))
-    drop, keep = first.left_out_, list(first.density_.names)  # the others get the same columns
+    drop, keep = first.left_out_, list(first.density_.schema.columns)  # the others get the same columns
     others = [fit_table(table, drop=drop, keep=keep, fold=(k, n_folds)) for k in range(1, n_folds)]
     return [plain_density(model.density_) for model in (first, *others)]
 
@@ -162,7 +162,7 @@ def fit_table(
 
     def as_read() -> Iterator[Table]:
         first = 0
-        for block in read_blocks(file, next(passes)):
+        for block in read_blocks(file, next(passes, "Coding the rows")):
             table = read_table(file.frame(block, dtypes))
             number = np.arange(first, first + table.n_rows)
             first += table.n_rows

@@ -107,7 +107,11 @@ def plain(cell: Any, digits: int = 10) -> Any:
 
 
 def native_cells(variable: Variable, numbers: FloatArray) -> list[Any]:
-    """Cells of a variable from its encoded values, none of them missing."""
+    """Cells of a variable from its encoded values; None for NaN."""
+    missing = np.isnan(numbers)
+    if missing.any():
+        cells = iter(native_cells(variable, numbers[~missing]))
+        return [None if gap else next(cells) for gap in missing.tolist()]
     if variable.categories is not None:
         return [variable.categories[code] for code in numbers.astype(int)]
     if is_temporal(variable.dtype) or variable.kind is Kind.INTEGER:

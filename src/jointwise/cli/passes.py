@@ -33,7 +33,7 @@ def encoded_blocks(
 
 def check_columns(file: TableFile, schema: Schema) -> None:
     """Refuse a table that lacks columns of the model, before anything is read."""
-    lacking = [name for name in schema.names if name not in file.names]
+    lacking = [name for name in schema.columns if name not in file.names]
     if lacking:
         raise InputError(
             f"{file.label} lacks the model's columns {listed(lacking)}; it has {listed(file.names)}. Add them, with "

@@ -123,6 +123,8 @@ def impute(
 def _with_gaps_filled(schema: Schema, cells: Cells, gaps: Any, filled: FloatArray) -> Cells:
     out = dict(cells)
     for n, variable in enumerate(schema):
+        if variable.name not in schema.columns:
+            continue  # tells the gaps of another
         rows = np.flatnonzero(gaps[:, n])
         column = out[variable.name] = list(out[variable.name])
         for i in rows:
@@ -152,7 +154,7 @@ def classify(
     classes = load_classes(model, reading, target)
     file = open_table(data, reading)
     features = classes.features
-    check_features(file, features.names)
+    check_features(file, features.columns)
     right, known = 0, 0
     with writing(output, form) as write:
         for first, block, X in encoded_blocks(file, features, "Classifying", unseen="missing", absent="missing"):

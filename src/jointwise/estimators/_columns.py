@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_integer, check_names, listed, unknown_name, warn_caller
+from jointwise._checks import check_choice, check_integer, check_names, listed, unknown_name, warn_caller
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, LeftOutWarning
+from jointwise.fitting.gaps import telling_gaps
 from jointwise.fitting.held_out import Repeated
 from jointwise.joint.cells import HEAVY
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows
+from jointwise.tables.gaps import MISSING_KINDS, with_gap_variables
 from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
 
 # The end bins, and one in between.
@@ -52,12 +54,22 @@ class Columns:
         coarse = dict(zip(self.schema.names, self.coarse, strict=True))
         return tuple(coarse[name] for name in rows.schema.names)
 
+    def telling(self, rows: Rows) -> Columns:
+        """Return the columns with variables for those gaps alone that other columns predict; rows are of all."""
+        told = telling_gaps(rows, self.coarse)
+        gone = {gap for column, gap in self.schema.gaps.items() if column not in told}
+        kept = [n for n, name in enumerate(self.schema.names) if name not in gone]
+        schema = self.schema.select([self.schema.names[n] for n in kept])
+        axes, coarse = (tuple(each[n] for n in kept) for each in (self.axes, self.coarse))
+        return replace(self, schema=schema, axes=axes, coarse=coarse)
+
 
 @dataclass(frozen=True)
 class ColumnOptions:
     """What the user says about columns; see :class:`jointwise.JUPAD` for the parameters.
 
-    With `fine`, columns of numbers are coded on as many bins as they have values, up to some 65,000.
+    With `fine`, columns of numbers are coded on as many bins as they have values, up to some 65,000. If gaps are not
+    `missing` = "ignorable", each column with gaps is followed by a variable that tells them.
     """
 
     kinds: Mapping[str, str] | None
@@ -68,8 +80,10 @@ class ColumnOptions:
     n_bins: int
     dictionaries: Mapping[str, Dictionary]
     fine: bool = False
+    missing: str = "ignorable"
 
     def __post_init__(self) -> None:
+        check_choice("missing", self.missing, MISSING_KINDS)
         check_integer("n_bins", self.n_bins, LEAST_BINS)
         for argument in ("drop", "keep"):
             check_names(argument, getattr(self, argument))
@@ -80,6 +94,8 @@ class ColumnOptions:
         profile = profile.without(left_out)
         schema = profile.schema(self.kinds, supports=self.supports, steps=self.steps)
         schema = Schema(tuple(self._with_given_atoms(v) for v in schema), schema.container)
+        if self.missing != "ignorable":
+            schema = with_gap_variables(schema, profile.with_gaps())
         n_bins = most_bins(schema, self.n_bins)
         axes = coarse = profile.axes(schema, n_bins)
         if self.fine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -22,6 +22,7 @@ from jointwise.exceptions import InputError, StorageError
 from jointwise.fitting import Fit, Options
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import check_checkpoint
+from jointwise.fitting.order import with_columns
 from jointwise.fitting.stack import Learner, StackFit, StackOptions
 from jointwise.fitting.trees import TreeFit, TreeOptions
 from jointwise.marginals import Profile
@@ -78,7 +79,11 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         table = self._read(X, reset=True)
         weights = row_weights(sample_weight, table)
         columns = about.settle(Profile.of(table, weights))
-        self._fit_rows(CodedRows.of(table, columns.schema, columns.axes, weights), columns, options)
+        rows = CodedRows.of(table, columns.schema, columns.axes, weights)
+        if about.missing == "auto":
+            columns = columns.telling(rows)
+            rows = with_columns(rows, np.array([rows.schema.index(name) for name in columns.schema.names]))
+        self._fit_rows(rows, columns, options)
         return self
 
     def fit_blocks(self, blocks: Callable[[], Iterable[Any]]) -> Self:
@@ -104,7 +109,7 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         return self._fit_source(LocalSource(blocks), *self._options())
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Log-density of each row; gaps are integrated out."""
+        """Log-density of each row; gaps are integrated out, with their probability if they are part of the model."""
         check_is_fitted(self, "density_")
         rows = encode(self._read(X, reset=False), self.density_.schema, unseen="missing")
         return self.density_.mixture.logpdf(rows)
@@ -147,7 +152,7 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         options = self._fit_options()
         if self._keeps_checkpoint() and self.checkpoint is not None:
             check_checkpoint(self.checkpoint)
-        return options, self._column_options(options)
+        return options, replace(self._column_options(options), missing=getattr(self, "missing", "ignorable"))
 
     def _keeps_checkpoint(self) -> bool:
         return True
@@ -157,6 +162,10 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         profile = source.profile()
         columns = about.settle(profile)
         folder = None if self.scratch_dir is None else Path(self.scratch_dir)
+        if about.missing == "auto" and columns.schema.gaps:
+            self._tell("reading it again, for its gaps")
+            with source.coded(columns.schema, columns.axes, folder) as rows:
+                columns = columns.telling(rows)
         self._tell("reading it again, for its codes")
         with source.coded(columns.schema, columns.axes, folder) as rows:
             self._tell(f"{len(rows):,} rows of {len(columns.axes)} columns are coded")

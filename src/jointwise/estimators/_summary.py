@@ -186,9 +186,12 @@ def _stack_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
 
 
 def _first_lines(name: str, fit: Fit | BlockFit | TreeFit | StackFit) -> Iterator[str]:
-    n_columns = len(fit.density.names)
+    schema = fit.density.schema
+    n_columns = len(schema.columns)
     yield f"{name}: joint density of {n_columns} column{'s' * (n_columns > 1)}"
     yield f"rows: {fit.n_rows:,.10g}"
+    if schema.gaps:
+        yield f"gaps: part of the model for {', '.join(schema.gaps)}"
 
 
 def _steps(fit: Fit | BlockFit | TreeFit | StackFit) -> str:

@@ -70,6 +70,10 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
     keep : list of str
         Columns to fit although they seem to name the rows: texts that nearly all differ, and numbers 1, 2, 3, ...
         By default these are left out with a warning, unless `kinds` or `steps` names them.
+    missing : "ignorable", "informative" or "auto"
+        What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
+        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
+        "auto" has it for the columns whose gaps other columns predict on held-out rows.
     n_bins : int
         Most bins of a column outside the block that is neither categorical nor an integer with few values, and of the
         1-D fits of scores.
@@ -135,6 +139,7 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
         steps: Mapping[str, float] | None = None,
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
+        missing: Literal["ignorable", "informative", "auto"] = "ignorable",
         n_bins: int = 128,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -154,6 +159,7 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
         self.steps = steps
         self.drop = drop
         self.keep = keep
+        self.missing = missing
         self.n_bins = n_bins
         self.max_iter = max_iter
         self.tol = tol

@@ -51,7 +51,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``; a table
         with fewer than two columns of numbers for a block has no blocks, and one column has JUPAD alone. What this
         estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`,
-        `n_bins`, `device` and below.
+        `missing`, `n_bins`, `device` and below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     supports : mapping of column names to (low, high) or None, optional
@@ -64,6 +64,10 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         Columns to leave out.
     keep : list of str
         Columns to fit although they seem to name the rows.
+    missing : "ignorable", "informative" or "auto"
+        What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
+        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
+        "auto" has it for the columns whose gaps other columns predict on held-out rows.
     n_bins : int
         Most bins of a column that is neither categorical nor an integer with few values, for experts that use bins.
     max_iter : int
@@ -125,6 +129,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         steps: Mapping[str, float] | None = None,
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
+        missing: Literal["ignorable", "informative", "auto"] = "ignorable",
         n_bins: int = 128,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -141,6 +146,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         self.steps = steps
         self.drop = drop
         self.keep = keep
+        self.missing = missing
         self.n_bins = n_bins
         self.max_iter = max_iter
         self.tol = tol

@@ -15,7 +15,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import DensityEstimator
 from jointwise.estimators._tables import generator
-from jointwise.exceptions import MisfitWarning
+from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting import Choice, Fit, Options, fit, fit_pairs, fit_rows
 from jointwise.fitting.average import average
 from jointwise.fitting.checkpoint import Checkpoint
@@ -78,6 +78,10 @@ class JUPAD(DensityEstimator[Options]):
     keep : list of str
         Columns to fit although they seem to name the rows: texts that nearly all differ, and numbers 1, 2, 3, ...
         By default these are left out with a warning, unless `kinds`, `supports`, `steps` or `dictionaries` names them.
+    missing : "ignorable", "informative" or "auto"
+        What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
+        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
+        "auto" has it for the columns whose gaps other columns predict on held-out rows. Rows only.
     n_bins : int
         Most bins of a column that is neither categorical nor an integer with few values. Columns of a wide table get
         fewer: all columns share 8192.
@@ -163,6 +167,7 @@ class JUPAD(DensityEstimator[Options]):
         steps: Mapping[str, float] | None = None,
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
+        missing: Literal["ignorable", "informative", "auto"] = "ignorable",
         n_bins: int = 128,
         learning_rates: tuple[float, float, float] | None = None,
         n_init: int = 5,
@@ -186,6 +191,7 @@ class JUPAD(DensityEstimator[Options]):
         self.steps = steps
         self.drop = drop
         self.keep = keep
+        self.missing = missing
         self.n_bins = n_bins
         self.learning_rates = learning_rates
         self.n_init = n_init
@@ -207,6 +213,8 @@ class JUPAD(DensityEstimator[Options]):
             Counts of every pair of columns, gathered anywhere and added up.
         """
         options = self._fit_options()
+        if self.missing != "ignorable":
+            raise _no_gaps("fit_marginals")
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
             self._keep(fit_pairs(marginals, options, generator(self.random_state), callback))
         self._record_names(self.density_.schema)
@@ -216,6 +224,8 @@ class JUPAD(DensityEstimator[Options]):
         return self._named_options(Options)
 
     def _column_options(self, options: Options) -> ColumnOptions:
+        if options.method != "rows" and self.missing != "ignorable":
+            raise _no_gaps(f'method="{options.method}"')
         return ColumnOptions(self.kinds, self.supports, self.steps, self.drop, self.keep, self.n_bins, options.given)
 
     def _keeps_checkpoint(self) -> bool:
@@ -227,6 +237,8 @@ class JUPAD(DensityEstimator[Options]):
     def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
         """Return how a stack learns this estimator from rows with fine axes; alone, it is checked as usual."""
         options = self._fit_options()
+        if options.method != "rows" and columns.schema.gaps:
+            raise _no_gaps(f'method="{options.method}"')
         repeated = columns.repeated if alone else None
 
         def coarse(rows: Rows) -> Rows:
@@ -272,3 +284,10 @@ class JUPAD(DensityEstimator[Options]):
             del self.beta_
         if fit.check is not None and fit.check.is_far:
             warn_caller(f"{fit.check.verdict} See `check_` for more.", MisfitWarning)
+
+
+def _no_gaps(what: str) -> InputError:
+    return InputError(
+        f"A model of gaps needs whole rows, but {what} has pairs of cells that are both there. Fit rows with "
+        'method="rows", or leave gaps out with missing="ignorable".'
+    )

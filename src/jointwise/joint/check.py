@@ -19,7 +19,7 @@ from jointwise.axes import Axis
 from jointwise.joint.cells import Cells, axis_of_values, cells_of_bins
 from jointwise.joint.check_columns import column_findings
 from jointwise.joint.check_pairs import MOST_PARTNERS, PairChecks
-from jointwise.joint.comparison import LEAST_ERROR, Aside, Comparison, Numbers
+from jointwise.joint.comparison import LEAST_ERROR, Aside, Comparison, Numbers, as_shown
 from jointwise.joint.expert import Expert
 from jointwise.joint.findings import REMEDIES, Finding
 from jointwise.joint.questions import beyond_text, shortened, value_text
@@ -150,7 +150,8 @@ def check_rows(schema: Schema, mixture: Expert, X: FloatArray, rng: np.random.Ge
             ends = float(present.min()), float(present.max())
             asides += beyond_range(variable, n, mixture, ends, float(len(present)))
             numbers += _numbers(variable, n, mixture, X[:, n])
-    return _check(Comparison(tuple(cells), mixture, asides=tuple(asides), numbers=tuple(numbers)), rng)
+    comparison = Comparison(tuple(cells), mixture, asides=tuple(asides), numbers=tuple(numbers))
+    return _check(as_shown(comparison, schema), rng)
 
 
 def check_bins(
@@ -185,7 +186,7 @@ def check_bins(
         cells_of_bins(v, axis, _masses(mixture, n, axis), codes[:, n], weights)
         for n, (v, axis) in enumerate(zip(schema, axes, strict=True))
     )
-    return _check(Comparison(cells, mixture, weights, repeats, tuple(asides)), rng)
+    return _check(as_shown(Comparison(cells, mixture, weights, repeats, tuple(asides)), schema), rng)
 
 
 def _check(comparison: Comparison, rng: np.random.Generator) -> Check:

@@ -11,6 +11,7 @@ from scipy import sparse
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.joint.cells import Cells, Subset
 from jointwise.joint.comparison import GIVEN_ROWS, PER_DEVIATION, Comparison, Noise, standard_error
+from jointwise.joint.events import Values
 from jointwise.joint.findings import Finding
 from jointwise.joint.questions import shortened
 
@@ -38,7 +39,7 @@ class PairChecks:
         self._tables: dict[tuple[int, int], FloatArray] = {}
         n_columns = len(comparison.cells)
         most = MOST_PARTNERS if self._by_components else min(max(MOST_TABLES // n_columns, 1), MOST_PARTNERS)
-        self._partners = [_partners(j, n_columns, most, rng) for j in range(n_columns)]
+        self._partners = [self._without_own_gaps(j, _partners(j, n_columns, most, rng)) for j in range(n_columns)]
         self.n_pairs = len({(min(j, k), max(j, k)) for j, others in enumerate(self._partners) for k in others.tolist()})
         self._given = [self._conditions(cells) for cells in comparison.cells]
         self._events = [_Events.of(cells, comparison) for cells in comparison.cells]
@@ -51,6 +52,12 @@ class PairChecks:
                 for k in others.tolist()
             )
         )
+
+    def _without_own_gaps(self, j: int, others: IntArray) -> IntArray:
+        """Return partners but the one that tells the gaps of column ``j``: a value that is shown is never missing."""
+        gaps = self._all.gaps
+        own = [gaps.get(j, -1), *(column for column, gap in gaps.items() if gap == j)]
+        return others[~np.isin(others, own)]
 
     def _conditions(self, cells: Cells) -> list[Subset]:
         """Return the sets of a column that enough rows meet, but not all, and that are possible in the model."""
@@ -70,8 +77,11 @@ class PairChecks:
                     continue
                 joint = (given @ self._all.cells[j].masses) * self._all.mixing
                 posterior = joint / joint.sum(axis=1, keepdims=True)
-                asked = np.vstack([self._events[k].masses for k in others])
-                yield from self._shares(j, others, given, posterior @ asked.T)
+                answers = [posterior @ self._events[k].masses.T for k in others]
+                for i, k in enumerate(others.tolist()):
+                    if k in self._all.gaps:  # of values that are shown
+                        answers[i] /= (posterior @ self._all.shown(k))[:, None]
+                yield from self._shares(j, others, given, np.hstack(answers))
                 yield from self._means(j, others, given, posterior)
 
     @property
@@ -86,15 +96,21 @@ class PairChecks:
         """Return the model's probability of the other columns' sets given each set of column ``j``; shape (G, E)."""
         cells = self._all.cells
         alone = given @ cells[j].masses @ self._all.mixing
-        joint = [given @ self._table(j, k) @ self._events[k].members.T for k in others.tolist()]
-        return np.hstack(joint) / alone[:, None]
+        answers = []
+        for k in others.tolist():
+            joint = given @ self._table(j, k)
+            whole = joint.sum(axis=1) if k in self._all.gaps else alone  # of values that are shown
+            answers.append(joint @ self._events[k].members.T / np.maximum(whole, 1e-300)[:, None])
+        return np.hstack(answers)
 
     def _table(self, j: int, k: int) -> FloatArray:
         """Return the model's probability of each pair of cells of two columns, computed once; shape (K_j, K_k)."""
         first, second = min(j, k), max(j, k)
         if (first, second) not in self._tables:
             asked = {n: self._all.cells[n].regions for n in (first, second)}
-            self._tables[first, second] = self._all.model.crosstab(asked)
+            shown = {gap: Values((0.0,)) for n, gap in self._all.gaps.items() if n in (first, second)}
+            model = self._all.model.condition(shown) if shown else self._all.model
+            self._tables[first, second] = model.crosstab(asked)
         table = self._tables[first, second]
         return table if j == first else table.T
 

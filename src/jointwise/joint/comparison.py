@@ -7,7 +7,8 @@ answer from its interval is then an error that noise does not explain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
@@ -15,6 +16,7 @@ from scipy.special import betaincinv, ndtri
 from jointwise._typing import FloatArray
 from jointwise.joint.cells import Cells
 from jointwise.joint.expert import Expert
+from jointwise.tables.variables import Schema
 
 # Fewest rows of a condition: with fewer, nearly any answer could be noise.
 GIVEN_ROWS = 30
@@ -90,6 +92,8 @@ class Comparison:
         Sum of weights that carries the information of one row: more than one if weights do not stand for more rows.
     asides : tuple of Aside
     numbers : tuple of Numbers
+    gaps : mapping of int to int
+        Position of the variable that tells the gaps of a column, by the column's position; see `as_shown`.
     """
 
     cells: tuple[Cells, ...]
@@ -98,6 +102,7 @@ class Comparison:
     repeats: float = 1.0
     asides: tuple[Aside, ...] = ()
     numbers: tuple[Numbers, ...] = ()
+    gaps: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def mixing(self) -> FloatArray:
@@ -107,6 +112,31 @@ class Comparison:
     def counts(self, cells: Cells) -> FloatArray:
         """Return the number of rows in each cell of a column, or the sum of their weights; shape (K,)."""
         return np.bincount(cells.codes, self.weights, cells.n_cells + 1)[:-1].astype(np.float64)
+
+    def shown(self, n: int) -> FloatArray:
+        """Return P(cell of column n is there | component) / P(it is there); ones if gaps are no part of the model."""
+        if n not in self.gaps:
+            return np.ones(len(self.mixing))
+        dictionary, coefficients = self.model.factor(self.gaps[n])
+        there = dictionary.point_mass(np.zeros(1))[0] @ coefficients
+        return np.asarray(there / max(float(there @ self.mixing), 1e-300))
+
+
+def as_shown(comparison: Comparison, schema: Schema) -> Comparison:
+    """Return a comparison of the values that rows show, where the gaps of a column are part of the model.
+
+    Rows show a value only where it is not missing, so the model is asked for its probability given that. Means of such
+    columns are not compared.
+    """
+    gaps = {schema.index(column): schema.index(gap) for column, gap in schema.gaps.items()}
+    if not gaps:
+        return comparison
+    told = replace(comparison, gaps=gaps)
+    ratios = {schema.names[n]: told.shown(n) for n in gaps}
+    cells = (replace(c, masses=c.masses * ratios[c.name]) if c.name in ratios else c for c in told.cells)
+    asides = (replace(a, masses=a.masses * ratios[a.column]) if a.column in ratios else a for a in told.asides)
+    numbers = tuple(each for each in told.numbers if each.position not in gaps)
+    return replace(told, cells=tuple(cells), asides=tuple(asides), numbers=numbers)
 
 
 @dataclass(frozen=True)

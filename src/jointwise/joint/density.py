@@ -11,18 +11,18 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointwise._checks import LONGEST, check_integer, listed, shown
+from jointwise._checks import LONGEST, check_integer, check_real, listed, shown
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
 from jointwise.families import Category
-from jointwise.joint import answers, events, information, prediction, serialization
+from jointwise.joint import answers, events, information, prediction, serialization, updating
 from jointwise.joint.answers import Answer
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.check import Check, check_rows
 from jointwise.joint.conditioning import conditioned
 from jointwise.joint.divergence import Divergence, divergence
-from jointwise.joint.events import Alternatives, boxes, parse_region
+from jointwise.joint.events import Alternatives, Point, boxes, parse_region
 from jointwise.joint.expert import Expert
 from jointwise.joint.forest import ForestMixture
 from jointwise.joint.information import Estimate
@@ -31,7 +31,7 @@ from jointwise.joint.product import ProductMixture
 from jointwise.joint.row_answers import RowAnswers
 from jointwise.joint.sum import mixed, parts_of
 from jointwise.joint.values import is_series, native, one_row, plain
-from jointwise.tables import decode, encode, read_table
+from jointwise.tables import decode, emptied, encode, read_table
 from jointwise.tables.dtypes import is_missing, is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable
 
@@ -146,6 +146,9 @@ class JointDensity(RowAnswers):
     def logpdf(self, x: Any) -> FloatArray:
         """Log-density of each row of ``x``; a missing cell integrates its variable out.
 
+        If gaps are part of the model, the density of a row includes the probability that its missing cells are missing
+        and the others are there. Nothing is known of a column that is absent.
+
         It is -inf where a row is impossible: at a fraction of an integer variable, even one that came as floats, and at
         a category that the density does not know (with an `UnseenCategoryWarning`).
 
@@ -166,8 +169,11 @@ class JointDensity(RowAnswers):
         """P(X_1 <= x_1, ..., X_N <= x_N) of each row; categories count in the order of the schema.
 
         A category that the density does not know comes before all others: the probability is zero, with a warning.
+        A missing cell is integrated out, whether or not gaps are part of the model.
         """
-        return self.mixture.cdf(events.rounded_up(self.schema, self._encode(x)))
+        X = self._encode(x)
+        X[:, [self.schema.index(gap) for gap in self.schema.gaps.values()]] = np.nan
+        return self.mixture.cdf(events.rounded_up(self.schema, X))
 
     # ---- events ------------------------------------------------------------------------------------------
 
@@ -184,6 +190,8 @@ class JointDensity(RowAnswers):
         event : mapping of names to what is known
             A value, ``(low, high)`` (closed, None for an open end), or a set or list of values and intervals. A value
             takes its variable out; all else keeps it, truncated. A pandas series is a row, whose gaps say nothing.
+            If gaps are part of the model, ``None`` says that the cell is missing; what then remains of the variable is
+            the law of the value that is not shown.
 
         Warns
         -----
@@ -202,6 +210,8 @@ class JointDensity(RowAnswers):
         Parameters
         ----------
         event : mapping of names to a value, (low, high), or a set or list of values or intervals
+            If gaps are part of the model, ``{"pay": None}`` or ``{"pay missing": True}`` is the event that the cell is
+            missing. All else speaks of values, whether or not a table shows them.
         x : frame, array, mapping of names to columns, or to the cells of one row, optional
             If given, the result is P(event | what each row tells), of shape (n,). Missing cells and absent columns are
             integrated out; what a row holds in a column of the event is ignored.
@@ -218,10 +228,11 @@ class JointDensity(RowAnswers):
         >>> round(f.probability({f.names[0]: [(None, 0), (1, None)]}) + f.probability({f.names[0]: (0, 1)}), 12)
         1.0
         """
-        parts = boxes(self._regions(event))
+        regions = self._regions(event)
+        parts = boxes(regions)
         if x is None:
             return float(sum(np.exp(self.mixture.log_probability(box)) for box in parts))
-        X = self._partial_rows(x)
+        X = self._partial_rows(x, about=regions)
         return np.minimum(sum(prediction.event_probabilities(self.mixture, box, X) for box in parts), 1.0)
 
     @overload
@@ -262,9 +273,12 @@ class JointDensity(RowAnswers):
     # ---- samples and moments -----------------------------------------------------------------------------
 
     def sample(self, n: int = 1, *, rng: np.random.Generator | int | None = None) -> Any:
-        """``n`` independent rows, in the frame type that the density was learned from."""
+        """``n`` independent rows, in the frame type that the density was learned from.
+
+        If gaps are part of the model, the rows have gaps as those of the table had.
+        """
         rows = self.mixture.sample(check_integer("n", n, 0), np.random.default_rng(rng))
-        return decode(self.schema.settle(rows), self.schema)
+        return decode(emptied(self.schema.settle(rows), self.schema), self.schema)
 
     def mean(self) -> dict[str, Any]:
         """Mean of each variable by name; NaN (a date: None) for categories and where the tails allow none."""
@@ -352,6 +366,39 @@ class JointDensity(RowAnswers):
         n_samples = check_integer("n_samples", n_samples, 2)
         return divergence(schema, self.mixture, other.mixture, np.random.default_rng(rng), n_samples)
 
+    # ---- new rows ----------------------------------------------------------------------------------------
+
+    def updated(self, x: Any, weight: float) -> JointDensity:
+        """Density that goes on from this one with new rows, as if this one had been learned from ``weight`` rows.
+
+        A few steps of EM move weights, means and shares of the components; atoms, warps and trees stay as they are. The
+        rows behind this density are not needed, and the time is that of a few passes over the new ones. What is new in
+        kind needs a new fit: a category that the density does not know counts as missing, with a warning, and so does a
+        value that it holds impossible.
+
+        Parameters
+        ----------
+        x : frame, array of shape (n, N) or mapping of names to columns
+            The new rows, without those that the density was learned from.
+        weight : float
+            Number of rows that this density counts for: that of the rows it was learned from, or fewer if the new ones
+            should count for more.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> old, new = hybrid(rng=0), hybrid(rng=1)
+        >>> rows, others = new.sample(2000, rng=0), new.sample(2000, rng=1)
+        >>> bool(old.updated(rows, weight=100).logpdf(others).mean() > old.logpdf(others).mean())
+        True
+        """
+        if not 0 < check_real("weight", weight) < np.inf:
+            raise InputError(f"`weight` must be a positive number of rows; got {shown(weight)}.")
+        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, unseen="missing")
+        if not len(X):
+            return self
+        return JointDensity(self.schema.widened(X), updating.updated(self.mixture, X, float(weight)))
+
     # ---- check -------------------------------------------------------------------------------------------
 
     def check(self, x: Any, *, rng: np.random.Generator | int | None = None) -> Check:
@@ -375,7 +422,7 @@ class JointDensity(RowAnswers):
         True
         """
         # a category that the density does not know is a finding, not a warning
-        X = encode(read_table(one_row(x, self.names)), self.schema)
+        X = encode(read_table(one_row(x, self.schema.columns)), self.schema)
         return check_rows(self.schema, self.mixture, X, np.random.default_rng(rng))
 
     # ---- files -------------------------------------------------------------------------------------------
@@ -418,12 +465,12 @@ class JointDensity(RowAnswers):
         return f"JointDensity({len(self.names)} variables: {some}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
-        table = one_row(x, self.names)
-        if table is not x and not set(table) >= set(self.names):  # part of a row: the rest is not known
+        table = one_row(x, self.schema.columns)
+        is_part = table is not x and not set(table) >= set(self.schema.columns)  # of a row: the rest is not known
+        if is_part:
             for name in table:
                 self.schema.index(name)
-            table = {name: table.get(name, [None]) for name in self.names}
-        return encode(read_table(table), self.schema, unseen="impossible")
+        return encode(read_table(table), self.schema, unseen="impossible", absent="missing" if is_part else "error")
 
     def _margins(self) -> list[Margin]:
         return [self.mixture.margin(n) for n in range(len(self.schema))]
@@ -433,7 +480,14 @@ class JointDensity(RowAnswers):
             event = {name: cell for name, cell in event.to_dict().items() if not is_missing(cell)}
         if not isinstance(event, Mapping):
             raise InputError(f'An event is written {{"name": value, ...}}, got {shown(event)}.')
-        return {self.schema.index(name): parse_region(self.schema[name], given) for name, given in event.items()}
+        regions: dict[int, Alternatives] = {}
+        for name, given in event.items():
+            gap = self.schema.gaps.get(name) if not hasattr(given, "__len__") and is_missing(given) else None
+            if gap is not None and gap in event:
+                raise InputError(f"An event says once whether {shown(name)} is missing; got None and {shown(gap)}.")
+            region = parse_region(self.schema[name], given) if gap is None else Point(1.0)
+            regions[self.schema.index(gap or name)] = region
+        return regions
 
     def _positions(self, group: str | Sequence[str]) -> list[int]:
         names = [group] if isinstance(group, str) else list(group)

@@ -278,6 +278,6 @@ def _encode(variable: Variable, value: Any) -> float:
     if np.isnan(encoded):
         raise InputError(
             f"The value for {shown(variable.name)} is missing ({shown(value)}). Leave the variable out to say nothing "
-            "about it."
+            'about it; a model says which cells are missing if it was fitted with missing="informative".'
         )
     return encoded

@@ -13,6 +13,7 @@ Grammar::
     condition  = name relation value | name "=" range | value relation name [ relation value ]
                | name [ "not" ] "in" ( range | "{" item { "," item } "}" ) | name "between" value "and" value
                | name                                                           of a variable that is true or false
+               | name [ "is" [ "not" ] | "=" | "!=" ] ( "missing" | "present" )   if gaps are part of the model
     item       = value | range
     range      = [ value ] ".." [ value ]
     relation   = "=" | "==" | "is" | "!=" | "is not" | "<" | "<=" | ">" | ">="
@@ -45,7 +46,7 @@ from jointwise.joint.events import (
     region_of,
 )
 from jointwise.joint.scanner import Scanner
-from jointwise.joint.words import Span, number_in, truth_of
+from jointwise.joint.words import Span, is_gap, number_in, truth_of
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Schema, Variable, as_text
 
@@ -240,7 +241,8 @@ class _Parser(Scanner):
         start = self._at
         names = self._only_names(closing)
         asked: Event = {}
-        if not names:
+        if not names or (closing and all(self._schema[name].gap_of is not None for name in names)):
+            names = ()
             self._at = start
             asked = self._event()
         return Question(names, self._regions(asked), self._given() if self._bar() else {})
@@ -344,6 +346,9 @@ class _Parser(Scanner):
                 raise self._no_name(at)
             return found
         variable = self._schema[name]
+        gap = self._gap(variable)
+        if gap is not None:
+            return gap
         relation = self._relation(variable)
         if not relation:
             return {name: self._true(variable)}
@@ -366,6 +371,30 @@ class _Parser(Scanner):
         if relation == "not in":
             pieces = others(variable, pieces)
         return {name: self._some(name, pieces, place)}
+
+    def _gap(self, variable: Variable) -> Event | None:
+        """Read ``missing`` or ``is not present``; None if something else stands here.
+
+        Where gaps are no part of the model, that a value is missing says nothing of it.
+        """
+        self._skip()
+        start = self._at
+        relation = self._relation(variable) or "="
+        place = self._at
+        if relation not in {"=", "!="} or (variable.categories is not None and self._known_value(variable) is not None):
+            self._at = start
+            return None
+        self._at = place
+        word = self._generic()
+        if not word or not (is_gap(word) or word.lower() == "present"):
+            self._at = start
+            return None
+        gap = self._schema.gaps.get(variable.name)
+        if gap is None:
+            return {variable.name: self._unknown(variable, relation, place)}
+        is_missing = is_gap(word) == (relation == "=")
+        self._relation_read = ""
+        return {gap: ((float(is_missing),) * 2,)}
 
     def _value_first(self) -> Event | None:
         """Read ``30 < age`` or ``30 < age <= 40``; None if no value and relation begin here."""
@@ -444,7 +473,7 @@ class _Parser(Scanner):
             return everything(variable)
         raise self._wrong(
             f"The model describes the values of {shown(variable.name)}, not which of them are missing; leave the "
-            "variable out",
+            'variable out, or fit with missing="informative"',
             at,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from jointwise.joint.explanation import Oddness, Reasons
 from jointwise.joint.oddness import surprisals, usual_surprisals
 from jointwise.joint.values import native, one_row
 from jointwise.tables import decode, encode, read_table
+from jointwise.tables.gaps import with_partners
 from jointwise.tables.variables import Kind, Schema, Variable
 
 
@@ -27,8 +28,10 @@ class RowAnswers:
     """Answers about each row of a table: predictions, expectations, draws, fillings, and how odd its cells are.
 
     Rows may be a frame of any library, an array, a mapping of names to columns, or a mapping of names to the cells of
-    one row. Missing cells and absent columns are integrated out. If a row is impossible under the density, its
-    impossible cells are ignored, except where a method says how odd they are.
+    one row. Missing cells and absent columns are integrated out. If gaps are part of the model, a missing cell also
+    tells that it is missing, an absent column tells nothing, and the column that is asked about is ignored in all.
+    If a row is impossible under the density, its impossible cells are ignored, except where a method says how odd they
+    are.
     """
 
     schema: Schema
@@ -62,7 +65,7 @@ class RowAnswers:
         ((2,), (2, 3))
         """
         n, variable = self._target(target)
-        X = self._partial_rows(x)
+        X = self._partial_rows(x, about=[n])
         guess = prediction.best_values(self.mixture, n, variable.kind, X)
         if interval is None and quantiles is None:
             return native(variable, guess)
@@ -83,7 +86,9 @@ class RowAnswers:
                 f"predict_proba needs a categorical target and {shown(target)} is {variable.kind}; use "
                 "probability({...}, x) for intervals, or predict."
             )
-        return prediction.category_probabilities(self.mixture, n, self._partial_rows(x), len(variable.categories))
+        return prediction.category_probabilities(
+            self.mixture, n, self._partial_rows(x, about=[n]), len(variable.categories)
+        )
 
     def expect(self, name: str, x: Any) -> FloatArray:
         """E[column | row] for each row, an integer's not rounded, NaN where tails allow no mean; shape (n,).
@@ -93,22 +98,23 @@ class RowAnswers:
         n, variable = self._target(name)
         if variable.categories is not None:
             raise InputError(f"{shown(name)} has categories and no mean; see predict and predict_proba.")
-        return prediction.expectations(self.mixture, n, self._partial_rows(x))
+        return prediction.expectations(self.mixture, n, self._partial_rows(x, about=[n]))
 
     # ---- gaps --------------------------------------------------------------------------------------------
 
     def impute(self, x: Any) -> Any:
         """``x`` with every missing cell filled by its best guess given the rest of its row.
 
-        A category that the density does not know counts as missing, with a warning.
+        A category that the density does not know counts as missing, with a warning. If gaps are part of the model, the
+        guess of a missing cell is given that it is missing.
         """
-        X = encode(read_table(one_row(x, self.schema.names)), self.schema, unseen="missing")
+        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, unseen="missing")
         return decode(prediction.fill(self.mixture, self.schema, X), self.schema)
 
     def sample_given(self, x: Any, n: int = 1, *, rng: np.random.Generator | int | None = None) -> Any:
         """``n`` draws for each row: its missing cells and absent columns drawn together, given its other cells.
 
-        The result has n rows for the first row of ``x``, then n for the second, and so on.
+        The result has n rows for the first row of ``x``, then n for the second, and so on. It has no gaps.
 
         Examples
         --------
@@ -120,7 +126,7 @@ class RowAnswers:
         >>> draws.shape, bool((draws[:3, 0] == known[0, 0]).all())
         ((6, 4), True)
         """
-        X = encode(read_table(one_row(x, self.schema.names)), self.schema, unseen="missing", absent="missing")
+        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, unseen="missing", absent="missing")
         repeated = np.repeat(X, check_integer("n", n, 0), axis=0)
         complete = self.mixture.complete(repeated, np.random.default_rng(rng))
         return decode(np.where(np.isnan(repeated), self.schema.settle(complete), repeated), self.schema)
@@ -157,7 +163,7 @@ class RowAnswers:
         >>> f.explain(row).cells[0].name == f.names[2]
         True
         """
-        X = self._partial_rows(row)
+        X = self._partial_rows(row, about=() if target is None else [self._target(target)[0]])
         if len(X) != 1:
             raise InputError(f"`row` must be one row; got {len(X)}. See surprisal and contributions for tables.")
         if target is not None:
@@ -173,7 +179,7 @@ class RowAnswers:
         category's the log-probability of the one that is predicted. NaN for missing cells and for the target itself.
         """
         n, variable = self._target(target)
-        return explanation.contributions(self.mixture, n, variable.kind, self._partial_rows(x))
+        return explanation.contributions(self.mixture, n, variable.kind, self._partial_rows(x, about=[n]))
 
     # ---- likeness ----------------------------------------------------------------------------------------
 
@@ -199,11 +205,11 @@ class RowAnswers:
         >>> int(np.argmin(f.similar(X, to=X[[3]], wrt=f.names[0])))
         3
         """
-        X, row = self._partial_rows(x), self._partial_rows(to)
+        about = [self._target(name)[0] for name in ([wrt] if isinstance(wrt, str) else wrt)]
+        X, row = self._partial_rows(x, about=about), self._partial_rows(to, about=about)
         if len(row) != 1:
             raise InputError(f"`to` must be one row; got {len(row)}.")
-        names = [wrt] if isinstance(wrt, str) else list(wrt)
-        return unlikeness(self.schema, self.mixture, [self._target(name)[0] for name in names], X, row[0])
+        return unlikeness(self.schema, self.mixture, about, X, row[0])
 
     # ---- helpers -----------------------------------------------------------------------------------------
 
@@ -215,8 +221,12 @@ class RowAnswers:
     def _target(self, name: str) -> tuple[int, Variable]:
         return self.schema.index(name), self.schema[name]
 
-    def _partial_rows(self, x: Any) -> FloatArray:
-        return encode(read_table(one_row(x, self.schema.names)), self.schema, absent="missing")
+    def _partial_rows(self, x: Any, about: Iterable[int] = ()) -> FloatArray:
+        """Return encoded rows; of variables that a question is about, it is not told whether they are missing."""
+        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, absent="missing")
+        if self.schema.gaps:
+            X[:, with_partners(about, self.schema)] = np.nan
+        return X
 
 
 def _levels(interval: float | None, quantiles: Sequence[float] | None) -> list[float]:

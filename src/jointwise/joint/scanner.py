@@ -29,7 +29,7 @@ _STOP = re.compile(
 # What may follow a name or value that the model knows.
 _AFTER = re.compile(
     r"\s*(?:\??\s*$|\.\.|…|[=<>!≤≥≠|,;)}\]&]"
-    r"|(?<=\W)(?:and|or|in|is|not|given|where|if|between|to)(?!\w)|(?<=\s)[-–]\s)",
+    r"|(?<=\W)(?:and|or|in|is|not|given|where|if|between|to|missing|present)(?!\w)|(?<=\s)[-–]\s)",
     re.IGNORECASE,
 )
 _RELATIONS = {

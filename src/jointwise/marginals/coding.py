@@ -11,7 +11,7 @@ from jointwise._typing import CodeArray
 from jointwise.axes import Axis, BinnedAxis, code_dtype, encode_rows
 from jointwise.engines import COMPILED_TABLE_CELLS
 from jointwise.exceptions import InputError
-from jointwise.tables import encode, encode_numbers, label_numbers, match_columns, read_table
+from jointwise.tables import encode, encode_numbers, label_numbers, match_columns, read_table, with_gap_columns
 from jointwise.tables.variables import Schema
 
 
@@ -38,6 +38,7 @@ def code_table(data: Any, schema: Schema, axes: Sequence[Axis]) -> CodeArray:
         raise InputError(f"Expected {len(schema)} axes, one for each variable; got {len(axes)}.")
     from jointwise.engines.compiled_tables import interval_codes, label_codes  # loads numba
 
+    table = with_gap_columns(table, schema)
     codes: CodeArray = np.empty((table.n_rows, len(schema)), dtype=code_dtype(axes))
     for target, position in match_columns(table, schema):
         variable, axis, column, own = schema.variables[target], axes[target], table.read(position), codes[:, target]

@@ -99,6 +99,14 @@ class Profile:
         named = tuple(column.name for column in self if column.names_rows())
         return named if len(named) < len(self.columns) else ()
 
+    def with_gaps(self) -> tuple[str, ...]:
+        """Return the columns that have missing cells and values.
+
+        >>> Profile.of({"a": [1, None], "b": [1, 2]}).with_gaps()
+        ('a',)
+        """
+        return tuple(column.name for column in self if column.n_missing > 0 and column.n > 0)
+
     def repeated(self, least: float) -> dict[str, dict[float, float]]:
         """Return, by column, the numbers that at least this share of the rows hold, each with its share."""
         found = {}
@@ -188,12 +196,12 @@ class Profile:
         (2, array([1.75, 3.  , 4.5 ]), array([1.5, 2. , 4. , 5. ]))
         """
         n_bins = check_integer("n_bins", n_bins, 1)
-        self._check_known("column", schema.names)
+        self._check_known("column", schema.columns)
         for name in fine:
             if name not in schema.names:
                 raise unknown_name("column in `fine`:", name, schema.names)
         profile = dict(zip(self.names, self.columns, strict=True))
-        axes = {variable.name: _axis(variable, profile[variable.name], n_bins) for variable in schema}
+        axes = {variable.name: _axis(variable, profile.get(variable.name), n_bins) for variable in schema}
         for variable in schema:
             if variable.name in fine:
                 axes[variable.name] = _fine_axis(variable, profile[variable.name], axes[variable.name])
@@ -216,9 +224,11 @@ def _support(variable: Variable, given: Any) -> tuple[float, float]:
     return -inf if isnan(low) else low, inf if isnan(high) else high
 
 
-def _axis(variable: Variable, column: ColumnProfile, n_bins: int) -> Axis:
+def _axis(variable: Variable, column: ColumnProfile | None, n_bins: int) -> Axis:
+    """Return the axis of a variable; one that tells the gaps of a column has no column of its own."""
     if variable.categories is not None:
         return DiscreteAxis(np.arange(len(variable.categories), dtype=np.float64))
+    assert column is not None  # only categorical variables have none
     if variable.kind is Kind.INTEGER:
         low, high = column.sketch.min, column.sketch.max
         if high - low < n_bins:  # spikes need no bins of their own here

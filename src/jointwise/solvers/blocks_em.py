@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jointwise._typing import BoolArray, FloatArray
+from jointwise._numerics import on_lattice
+from jointwise._typing import FloatArray
 from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockSums
 from jointwise.exceptions import InputError
 from jointwise.solvers.accelerated import LEAST_MASS
@@ -29,9 +30,6 @@ from jointwise.solvers.factors import frozen
 SAME = 0.02
 # Rows at the mean of all that each component has seen: so few that they only give a component without rows a mean.
 KAPPA = 1e-3
-# Least variance of integers given the other columns of the block, in units of their lattice: from here on a Gaussian's
-# density at the integers is their probability, and its integrals are their sums, to four digits.
-LATTICE_FLOOR = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,40 +269,6 @@ def settled_scale(problem: BlocksProblem, start: BlockFactors, n_steps: int) -> 
         problem = problem.pooled(factors, sums)
         factors = problem.maximised(factors, sums)
     return problem, factors
-
-
-def on_lattice(covariances: FloatArray, lattice: FloatArray) -> FloatArray:
-    """Return covariances whose integers, given the other columns, vary enough; see `LATTICE_FLOOR`.
-
-    The conditional covariance of the integer columns, in units of their lattice, has its eigenvalues raised to the
-    floor. Of all covariances that keep to it, that is the most likely one.
-
-    Parameters
-    ----------
-    covariances : array of shape (F, d, d)
-    lattice : array of shape (d,)
-        Distance of neighbouring integers, zero for columns that are not integers.
-
-    Examples
-    --------
-    >>> on_lattice(np.diag([4.0, 0.1])[None], np.array([0.0, 1.0]))[0]
-    array([[4. , 0. ],
-           [0. , 1.5]])
-    """
-    whole: BoolArray = lattice > 0
-    if not whole.any():
-        return covariances
-    i, j = np.flatnonzero(whole), np.flatnonzero(~whole)
-    inner = covariances[:, i[:, None], i]
-    if len(j):
-        cross = covariances[:, j[:, None], i]
-        inner = inner - np.swapaxes(cross, 1, 2) @ np.linalg.solve(covariances[:, j[:, None], j], cross)
-    units = np.outer(lattice[i], lattice[i])
-    values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, 1, 2)) / 2 / units)
-    lift = (vectors * np.maximum(LATTICE_FLOOR - values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-    raised = covariances.copy()
-    raised[:, i[:, None], i] += lift * units
-    return raised
 
 
 def averaged(models: Sequence[BlockFactors]) -> BlockFactors:

@@ -8,16 +8,19 @@
 from jointwise.tables.columns import Column
 from jointwise.tables.encoding import decode, encode, encode_numbers, label_numbers, match_columns
 from jointwise.tables.frames import with_columns
+from jointwise.tables.gaps import emptied, with_gap_columns
 from jointwise.tables.table import Table, read_table
 
 __all__ = [
     "Column",
     "Table",
     "decode",
+    "emptied",
     "encode",
     "encode_numbers",
     "label_numbers",
     "match_columns",
     "read_table",
     "with_columns",
+    "with_gap_columns",
 ]

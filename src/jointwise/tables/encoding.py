@@ -10,6 +10,7 @@ from jointwise._checks import check_choice, listed, shown, warn_caller
 from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
 from jointwise.tables.dtypes import is_temporal, zone_of
 from jointwise.tables.frames import write_frame
+from jointwise.tables.gaps import with_gap_columns
 from jointwise.tables.table import Table, read_table
 from jointwise.tables.variables import OTHER, OUTSIDE, Schema, Variable
 
@@ -40,6 +41,8 @@ def encode(
         Columns are found by name, and further columns are ignored. The columns of an array are found by position, or
         as x0, x1, ... if it has more than the schema.
     schema : Schema of N variables
+        A variable that tells the gaps of a column is filled from that column; if the table has no such column, it is a
+        column like others, absent without an error.
     unseen : {"outside", "impossible", "missing"}
         What becomes of a category that the schema does not know. "outside": -1. "impossible": -1, with an
         `UnseenCategoryWarning` that the row has density zero. "missing": NaN, with an `UnseenCategoryWarning` that
@@ -61,7 +64,7 @@ def encode(
     """
     check_choice("unseen", unseen, ("outside", "impossible", "missing"))
     check_choice("absent", absent, ("error", "missing"))
-    table = read_table(data)
+    table = with_gap_columns(read_table(data), schema)
     matrix = np.full((table.n_rows, len(schema)), np.nan)
     strangers: dict[str, list[Any]] = {}
     for target, position in match_columns(table, schema, absent):
@@ -94,11 +97,14 @@ def decode(matrix: FloatArray, schema: Schema) -> Any:
     Returns
     -------
     data : frame, mapping or array
-        An array has the number type that all columns share, or else holds objects.
+        An array has the number type that all columns share, or else holds objects. Variables that tell the gaps of
+        another are left out.
     """
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] != len(schema):
         raise InputError(f"`matrix` must have one column for each of {len(schema)} variables; got {matrix.shape}.")
+    if schema.gaps:
+        matrix, schema = matrix[:, [schema.index(name) for name in schema.columns]], schema.select(schema.columns)
     return write_frame(matrix, schema)
 
 
@@ -107,9 +113,10 @@ def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[t
     if table.container == "numpy" and len(table.names) == len(schema):
         return [(position, position) for position in range(len(schema))]
     if table.container == "numpy" and not set(schema.names) <= set(table.names):
-        raise InputError(f"X has {len(table.names)} features, but {len(schema)} features are expected as input.")
+        n_features = len(set(table.names) - set(schema.gaps.values()))
+        raise InputError(f"X has {n_features} features, but {len(schema.columns)} features are expected as input.")
     place = {name: position for position, name in enumerate(table.names)}
-    missing = [name for name in schema.names if name not in place]
+    missing = [name for name in schema.columns if name not in place]
     if missing and absent == "error":
         raise UnknownNameError(
             f"The table lacks columns {listed(missing)}; it has {listed(table.names)}. "

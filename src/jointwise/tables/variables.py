@@ -78,6 +78,8 @@ class Variable:
         Smallest and largest value that the variable can take; infinite where there is no bound.
     step : float
         The values of a continuous variable are whole multiples of this; zero if they are not rounded.
+    gap_of : str, optional
+        Name of the column whose gaps this variable tells: true where its cell is missing. See `jointwise.tables.gaps`.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Variable:
     dtype: str = "float64"
     support: tuple[float, float] = EVERYWHERE
     step: float = 0.0
+    gap_of: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -120,6 +123,7 @@ class Variable:
         ends = tuple(nan if isnan(end) else float(end) for end in (low, high))
         object.__setattr__(self, "observed", ends)
         self._check_type()
+        self._check_gap()
 
     def _check_type(self) -> None:
         """Raise if the logical type cannot hold values of this kind, or these categories."""
@@ -141,6 +145,20 @@ class Variable:
             raise InputError(
                 f"Variable {shown(self.name)} is categorical: `dtype` {shown(self.dtype)} holds {held}; its categories "
                 f"are {listed(self.categories)}."
+            )
+
+    def _check_gap(self) -> None:
+        if self.gap_of is None:
+            return
+        if not isinstance(self.gap_of, str) or self.gap_of == self.name:
+            raise InputError(
+                f"Variable {shown(self.name)}: `gap_of` must be the name of another column or None; got "
+                f"{shown(self.gap_of)}."
+            )
+        if self.categories != (False, True) or self.dtype != "bool":
+            raise InputError(
+                f"Variable {shown(self.name)} tells gaps of {shown(self.gap_of)}: its categories must be the booleans "
+                f"False and True; got {self.kind} of type {self.dtype}."
             )
 
     def _holds(self, dtype: str) -> bool:
@@ -208,7 +226,7 @@ class Variable:
 
     def joined(self, other: Variable) -> Variable:
         """Return the variable of values of either: its observed range and support as wide as both, spikes of both."""
-        for part in ("kind", "categories", "ordered", "step", "dtype"):
+        for part in ("kind", "categories", "ordered", "step", "dtype", "gap_of"):
             mine, theirs = getattr(self, part), getattr(other, part)
             if mine != theirs:
                 raise InputError(
@@ -294,12 +312,13 @@ class Variable:
             "spikes": list(self.spikes),
             "observed": [None if isnan(end) else end for end in self.observed],
             "dtype": self.dtype,
-        } | self._bounds_to_dict()
+        } | self._set_to_dict()
 
-    def _bounds_to_dict(self) -> dict[str, Any]:
-        """Return support and step if set; without them the form stays as it was before these fields existed."""
+    def _set_to_dict(self) -> dict[str, Any]:
+        """Return support, step and `gap_of` if set; without them the form is as before these fields existed."""
         support = [None if isinf(end) else end for end in self.support]
-        return ({"support": support} if self.is_bounded else {}) | ({"step": self.step} if self.step else {})
+        bounds = ({"support": support} if self.is_bounded else {}) | ({"step": self.step} if self.step else {})
+        return bounds if self.gap_of is None else bounds | {"gap_of": self.gap_of}
 
     @classmethod
     @reading("a variable as written by `Variable.to_dict`")
@@ -318,6 +337,7 @@ class Variable:
             dtype=fields["dtype"],
             support=(-inf if least is None else float(least), inf if most is None else float(most)),
             step=float(fields.get("step", 0.0)),
+            gap_of=fields.get("gap_of"),
         )
 
 
@@ -345,11 +365,28 @@ class Schema:
             raise InputError(f"Variables must differ in name; more than one is called {listed(doubled)}.")
         for variable in self.variables:
             _check_container(variable, self.container)
+        doubled = duplicates(variable.gap_of for variable in self.variables if variable.gap_of is not None)
+        if doubled:
+            raise InputError(
+                f"One variable at most may tell the gaps of a column; two tell those of {listed(doubled)}."
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the variables."""
         return tuple(variable.name for variable in self.variables)
+
+    @property
+    def gaps(self) -> dict[str, str]:
+        """Name of the variable that tells the gaps of a column, by the column's name; both are in the schema."""
+        names = set(self.names)
+        return {v.gap_of: v.name for v in self.variables if v.gap_of is not None and v.gap_of in names}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of such a table: all variables but those that tell the gaps of another."""
+        told = set(self.gaps.values())
+        return tuple(name for name in self.names if name not in told)
 
     def index(self, name: str) -> int:
         """Return the position of a variable."""
@@ -370,6 +407,20 @@ class Schema:
                 f"{listed(other.names)}."
             )
         return Schema(tuple(a.joined(b) for a, b in zip(self, other, strict=True)), self.container)
+
+    def widened(self, rows: FloatArray) -> Schema:
+        """Return the schema with observed ranges that hold encoded rows of shape (n, N) too, within the supports.
+
+        >>> Schema((Variable("x", "continuous", observed=(0, 1)),)).widened(np.array([[2.5], [np.nan]]))["x"].observed
+        (0.0, 2.5)
+        """
+        variables = list(self.variables)
+        for n, variable in enumerate(variables):
+            seen = rows[np.isfinite(rows[:, n]), n]
+            if variable.categories is None and seen.size:
+                ends = np.clip([seen.min(), seen.max()], *variable.support).tolist()
+                variables[n] = variable.joined(replace(variable, observed=tuple(ends)))
+        return Schema(tuple(variables), self.container)
 
     def settle(self, rows: FloatArray) -> FloatArray:
         """Return encoded rows of shape (n, N) with each cell settled by its variable; see `Variable.settle`."""

@@ -6,9 +6,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from jointwise import JUPAD, GaussianBlocks
+from jointwise._numerics import LATTICE_FLOOR
 from jointwise.fitting.blocks import choice as choosing
 from jointwise.fitting.blocks.choice import NUS, BlockOptions, choose_blocks
-from jointwise.solvers.blocks_em import LATTICE_FLOOR
 
 RNG = np.random.default_rng(0)
 COVARIANCE = np.array([[1.0, 0.95, 0.3], [0.95, 1.0, 0.2], [0.3, 0.2, 1.0]])

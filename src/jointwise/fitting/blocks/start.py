@@ -17,6 +17,8 @@ START_ROWS = 20_000
 MOST_CATEGORIES = 32
 # Share of each row that is spread over all groups, so that none begins with too few rows.
 SPREAD = 0.02
+# Regressions that fill gaps one after another, and the variance added to each column, whose scale is about one.
+FILLING_STEPS, RIDGE = 10, 1e-3
 # Updates that take the scale W along before it stays; see `settled_scale`.
 SETTLING_STEPS = 10
 
@@ -47,9 +49,11 @@ def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.r
     """Return the group of each row, by the block's columns and the categories of the others."""
     if n_components == 1 or not len(sample):
         return np.zeros(len(sample), dtype=np.int64)
-    features = [filled(block_values(design, sample))]
+    features = [_filled_block(design, sample)]
     for n, dictionary in zip(design.others, design.dictionaries, strict=True):
         bins = design.axes[n].n_bins
+        if design.schema.variables[n].gap_of is not None:
+            continue  # a group of gaps alone would know nothing of the values that are missing
         if not dictionary.is_identity:
             features.append(filled(_ranks(sample, n)[:, None]))
         elif 1 < bins <= MOST_CATEGORIES:
@@ -82,6 +86,25 @@ def filled(values: FloatArray) -> FloatArray:
     return np.where(seen, values, means)
 
 
+def _filled_block(design: Design, sample: CodedRows) -> FloatArray:
+    """Return the block's columns with gaps filled: by their mean or, if gaps are part of the model, by regression.
+
+    With means alone, rows whose gaps depend on other columns would be a group of their own, far from where they belong,
+    and no row of it would show what is missing.
+    """
+    values = block_values(design, sample)
+    seen, found = ~np.isnan(values), filled(values)
+    if not design.schema.gaps or seen.all() or values.shape[1] < 2:
+        return found
+    for _ in range(FILLING_STEPS):
+        centre = found.mean(axis=0)
+        covariance = np.cov(found.T, bias=True) + np.eye(len(centre)) * RIDGE
+        precision = np.linalg.inv(covariance)
+        predicted = found - (found - centre) @ precision / np.diag(precision)
+        found = np.where(seen, values, predicted)
+    return found
+
+
 def weights_of(rows: CodedRows) -> FloatArray:
     """Return the weights of rows, ones where they have none."""
     return np.ones(len(rows)) if rows.weights is None else rows.weights
@@ -101,7 +124,7 @@ def _nothing(problem: BlocksProblem, n_components: int) -> BlockFactors:
 
 def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_components: int) -> BlockSums:
     """Return the sums of a pass in which each row belongs to its group, but for a share of it; centred at zero."""
-    values, weights = filled(block_values(design, sample)), weights_of(sample)
+    values, weights = _filled_block(design, sample), weights_of(sample)
     F, d = n_components, values.shape[1]
     totals: FloatArray = np.bincount(groups, weights, minlength=F).astype(np.float64)
     firsts, seconds = np.zeros((F, d)), np.zeros((F, d, d))
