@@ -334,7 +334,7 @@ class _Work:
 
     def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
         """Log-density of the encoded rows ``X`` under an expert learned from the rest."""
-        priors = f", priors weakened {self.weakened} times" if self.weakened else ""
+        priors = f", with weaker priors ({self.weakened})" if self.weakened else ""
         density = self.fit(name, rest, f"rows without part {fold + 1}{priors}").density
         if fold == 0:
             self.first[name] = density
@@ -376,8 +376,8 @@ def _counts(rows: CodedRows) -> FloatArray:
 
 
 def _weaken(work: _Work, asked: _Asked, folds: Sequence[Fold]) -> tuple[_Work, _Asked]:
-    """Weaken the priors of all experts together, while the sum of several gains on held-out rows."""
-    while len(asked.weights) > 1 and (weaker := work.weaker(asked.weights)):
+    """Weaken the priors of all experts together, while held-out rows gain by it."""
+    while folds and (weaker := work.weaker(asked.weights)):
         trial = work.with_weaker(weaker)
         found = _ask_again(trial, asked, weaker, folds)
         if found is None:

@@ -24,6 +24,8 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, a
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 NUS = (100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
+# A stack of experts goes on from what was best alone, in finer steps: it divides nu by this at a time.
+WEAKER = 2.5
 # The search begins with each of these numbers; that of a large table, whose runs differ less by chance, with the last.
 FIRST_NUMBERS, FIRST_NU = (3, 12), 20.0
 # A component needs more rows than this.
@@ -77,12 +79,12 @@ class BlockChoice:
         return replace(self, n_components=self.in_folds or self.n_components)
 
     def weaker(self) -> BlockChoice | None:
-        """Return it with the next weaker prior that is tried; None if there is none.
+        """Return it with a weaker prior; None if it has the weakest that is tried.
 
         >>> BlockChoice(8, 20.0, 0.03).weaker().nu, BlockChoice(8, NUS[-1], 0.03).weaker()
-        (3.0, None)
+        (8.0, None)
         """
-        return next((replace(self, nu=nu) for nu in NUS if nu < self.nu), None)
+        return replace(self, nu=max(self.nu / WEAKER, NUS[-1])) if self.nu > NUS[-1] else None
 
 
 def choose_blocks(
