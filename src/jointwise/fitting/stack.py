@@ -291,7 +291,10 @@ def stacking_weights(logs: FloatArray, counts: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Work:
-    """The experts at work: what each has chosen, and what it has learned from which rows."""
+    """The experts at work: what each has chosen (`choices`), and what it has learned from which rows.
+
+    `first` are the densities learned without the first held-out rows, `weakened` is how often priors were weakened.
+    """
 
     learners: Mapping[str, Learner]
     rows: Rows
@@ -299,10 +302,8 @@ class _Work:
     checkpoint: Checkpoint
     tell: Callable[[str], None]
     known: Known
-    # what each expert has chosen, and its density learned without the first held-out rows, by name
     choices: dict[str, Any] = field(default_factory=dict)
     first: dict[str, JointDensity] = field(default_factory=dict)
-    # how often priors were weakened
     weakened: int = 0
 
     def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> Fit | BlockFit | TreeFit:
@@ -376,7 +377,7 @@ def _counts(rows: CodedRows) -> FloatArray:
 
 
 def _weaken(work: _Work, asked: _Asked, folds: Sequence[Fold]) -> tuple[_Work, _Asked]:
-    """Weaken the priors of all experts together, while held-out rows gain by it."""
+    """Weaken the priors of all experts that are kept together, while held-out rows gain by it."""
     while folds and (weaker := work.weaker(asked.weights)):
         trial = work.with_weaker(weaker)
         found = _ask_again(trial, asked, weaker, folds)
