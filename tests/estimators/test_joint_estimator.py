@@ -8,6 +8,7 @@ from sklearn.base import clone
 from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer, load
 from jointwise.exceptions import InputError
 from jointwise.fitting import stack
+from jointwise.fitting.blocks import BlockChoice
 from jointwise.joint.product import ProductMixture
 
 EXPERTS = [("products", JUPAD(3, n_init=1)), ("blocks", GaussianBlocks("none", n_components=2))]
@@ -49,6 +50,13 @@ def test_automatic_experts():
     model = JointEstimator(random_state=0).fit(columns(80))
     assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_power", "blocks_scores", "trees"]
     assert sum(model.expert_weights_.values()) == pytest.approx(1)
+
+
+def test_a_given_prior_stays():
+    given, auto = (GaussianBlocks("none", n_components=2, nu=nu).learner("b", None) for nu in (3.0, "auto"))
+    choice = BlockChoice(2, 3.0, 0.03)
+    assert given.weaker(choice) is None
+    assert auto.weaker(choice).nu < 3.0
 
 
 def test_without_two_columns_for_a_block_there_are_products_and_trees():
@@ -137,12 +145,13 @@ def test_an_expert_that_is_dropped_is_not_fitted(monkeypatch):
     assert len(model.fit_.fits) == 1
 
 
-def test_a_killed_fit_goes_on(tmp_path, fitted):
+@pytest.mark.parametrize("told", [5, 10])  # while folds are learned, and again with weaker priors
+def test_a_killed_fit_goes_on(tmp_path, fitted, told):
     path, table = tmp_path / "fit.checkpoint", columns()
     calls = iter(range(100))
 
     def killed(_: str) -> None:
-        if next(calls) == 5:
+        if next(calls) == told:
             raise RuntimeError("killed")
 
     model = small(checkpoint=path)

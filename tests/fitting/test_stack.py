@@ -7,7 +7,20 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from jointwise.fitting.stack import FAR_BEHIND, PRIOR_ROWS, _looked, stacking_weights
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.stack import (
+    FAR_BEHIND,
+    LEAST_ERRORS,
+    PRIOR_ROWS,
+    Learner,
+    _ask,
+    _Asked,
+    _gain,
+    _looked,
+    _weaken,
+    _Work,
+    stacking_weights,
+)
 
 
 def objective(weights: np.ndarray, logs: np.ndarray, counts: np.ndarray) -> float:
@@ -45,3 +58,118 @@ def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
     close = good - 0.5 * FAR_BEHIND
     logs = {"good": np.where(np.arange(100) < 2, -9.0, good), "odd": odd, "often": often, "close": close}
     assert _looked(logs, np.ones(100)).near == ["good", "often", "close"]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 40))
+def test_a_gain_and_its_error_are_those_of_repeated_rows(seed: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 4, n)
+    sums = []
+    for _ in range(2):
+        logs = {str(name): rng.normal(-3, 1, n) for name in range(k)}
+        weights = _Asked(logs, counts.astype(float), {}, []).weights
+        sums.append([np.log(sum(w * np.exp(logs[name][i]) for name, w in weights.items())) for i in range(n)])
+        sums[-1] = (_Asked(logs, counts.astype(float), {}, []), np.repeat(sums[-1], counts))
+    (before, low), (after, high) = sums
+    gain, error = _gain(before, after)
+    assert gain == pytest.approx(np.mean(high - low), abs=1e-12)
+    assert error == pytest.approx(np.std(high - low) / np.sqrt(len(low)), abs=1e-12)
+
+
+class Scripted:
+    """An expert whose log-density of every row is a function of the strength of its prior, and the fits asked for."""
+
+    def __init__(self, score) -> None:
+        self.score = score
+        self.fits: list[tuple[float, int]] = []
+
+    def learner(self, name: str) -> Learner:
+        return Learner(
+            name,
+            look=lambda rows, rng, known: Density(0.0, np.zeros),
+            choose=lambda rows, rng, checkpoint, known: 16.0,
+            single=lambda choice: choice,
+            fit=self.fit,
+            weaker=lambda choice: choice / 2 if choice > 1 else None,
+        )
+
+    def fit(self, rows, choice, rng, callback, checkpoint):
+        self.fits.append((choice, len(rows)))
+        return Fitted(Density(choice, lambda n: self.score(choice, n)))
+
+
+class Fitted:
+    def __init__(self, density) -> None:
+        self.density = density
+
+
+class Density:
+    def __init__(self, choice: float, logs) -> None:
+        self.mixture, self.choice, self.logs = self, choice, logs
+
+    def logpdf(self, X: np.ndarray) -> np.ndarray:
+        return self.logs(len(X))
+
+
+def weakened(*scores, n_rows: int = 60):
+    """Return the choices of experts with scripted scores, the densities without the first rows, and the experts."""
+    experts = {str(k): Scripted(score) for k, score in enumerate(scores)}
+    folds = [(Some(n_rows), Some(2 * n_rows + fold)) for fold in range(3)]
+    learners = {name: expert.learner(name) for name, expert in experts.items()}
+    work = _Work(learners, Some(3 * n_rows), 0, Checkpoint(), lambda _: None, {})
+    work, asked = _weaken(work, _ask(work, folds), folds)
+    return work, asked, list(experts.values())
+
+
+class Some:
+    """So many rows."""
+
+    weights = None
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def values(self) -> np.ndarray:
+        return np.zeros((self.n, 1))
+
+
+def best_at(strength: float):
+    """Return a score that is highest at a strength of the prior."""
+    return lambda choice, n: np.full(n, -abs(np.log2(choice / strength)))
+
+
+def test_priors_are_weakened_together_while_held_out_rows_gain() -> None:
+    work, asked, experts = weakened(best_at(4.0), best_at(4.0))
+    assert work.choices == {"0": 4.0, "1": 4.0}
+    assert {name: density.choice for name, density in work.first.items()} == work.choices
+    assert asked.mean_of_sum == pytest.approx(0.0)
+    assert [len(log) for log in asked.logs.values()] == [180, 180]
+    # the step too far is left after the first fold
+    assert [choice for choice, _ in experts[0].fits] == [16.0] * 3 + [8.0] * 3 + [4.0] * 3 + [2.0]
+
+
+def test_priors_end_with_the_weakest() -> None:
+    work, _, _ = weakened(best_at(0.1), best_at(0.1))
+    assert work.choices == {"0": 1.0, "1": 1.0}
+
+
+def test_experts_that_are_dropped_are_not_asked_again() -> None:
+    work, asked, experts = weakened(best_at(8.0), lambda choice, n: np.full(n, -50.0))
+    assert set(asked.weights) == {"0"}
+    assert work.choices == {"0": 8.0, "1": 16.0}
+    assert len(experts[1].fits) == 1  # after the first fold it has no weight
+
+
+@pytest.mark.parametrize(("errors", "kept"), [(0.7 * LEAST_ERRORS, 16.0), (1.4 * LEAST_ERRORS, 8.0)])
+def test_a_gain_within_noise_is_none(errors: float, kept: float) -> None:
+    n = 60
+
+    def noisy(choice: float, n: int) -> np.ndarray:
+        spread = np.where(np.arange(n) % 2, 1.0, -1.0)  # standard error 1 / sqrt(3 n)
+        return spread + errors / np.sqrt(3 * n) if choice == 8.0 else np.full(n, float(-9 * (choice < 8.0)))
+
+    work, _, _ = weakened(noisy, noisy, n_rows=n)
+    assert work.choices == {"0": kept, "1": kept}

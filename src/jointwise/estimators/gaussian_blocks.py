@@ -206,7 +206,10 @@ class GaussianBlocks(DensityEstimator[BlockOptions]):
         def single(choice: BlockChoice) -> BlockChoice:
             return replace(choice, n_models=1)
 
-        return Learner(name, look, choose, single, learn)
+        def weaker(choice: BlockChoice) -> BlockChoice | None:
+            return choice.weaker() if options.nu == "auto" else None
+
+        return Learner(name, look, choose, single, learn, BlockChoice.for_folds, weaker)
 
     def _keep(self, fit: BlockFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short."""

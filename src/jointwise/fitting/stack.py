@@ -6,12 +6,15 @@ Each expert is learned without some rows and gives the log-densities of these. T
 
 by EM: half a row of prior for each expert. Experts with next to no weight are dropped. One that has none on the first
 held-out rows is not asked about the others.
+
+A sum averages what chance makes of each expert, so it bears weaker priors than the experts chose for themselves. Those
+of all experts are weakened together, step by step, while the held-out rows gain by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -45,6 +48,8 @@ LEAST_WEIGHT = 0.01
 # An expert that has less weight than this after a short look, and is this far behind the best in nats of a held-out
 # row, is left: a few odd rows are all it could serve.
 LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
+# Weaker priors are kept if a held-out row gains this many nats by them, and this many standard errors.
+LEAST_GAIN, LEAST_ERRORS = 5e-3, 2.0
 # How far below the best expert a log-density can count, so that no single row decides.
 LOWEST = -700.0
 # Options that identify a fit: its result depends on them.
@@ -98,6 +103,10 @@ class Learner:
         Returns what was chosen, with one model instead of an average of several.
     fit : callable
         Returns a fit, from rows, what was chosen, a generator, a callback and a checkpoint.
+    in_folds : callable
+        Returns what was chosen, as it suits the fewer rows that folds learn from.
+    weaker : callable
+        Returns what was chosen, with the next weaker prior; None if there is none.
     """
 
     name: str
@@ -105,6 +114,8 @@ class Learner:
     choose: Callable[[Rows, np.random.Generator, Checkpoint, Known], Any]
     single: Callable[[Any], Any]
     fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit | TreeFit]
+    in_folds: Callable[[Any], Any] = lambda choice: choice
+    weaker: Callable[[Any], Any] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -217,7 +228,7 @@ def fit_stack(
     coarse = dict(zip(rows.schema.names, axes, strict=True))
     known = _known(ordered, [coarse[name] for name in ordered.schema.names], np.random.default_rng(seed))
     work = _Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell, known)
-    asked = _ask(work, folds)
+    work, asked = _weaken(work, _ask(work, folds), folds)
     weights = asked.weights if folds else {learners[0].name: 1.0}
     check = None
     if folds and repeated is not None:
@@ -280,7 +291,10 @@ def stacking_weights(logs: FloatArray, counts: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Work:
-    """The experts at work: what each has chosen, and what it has learned from which rows."""
+    """The experts at work: what each has chosen (`choices`), and what it has learned from which rows.
+
+    `first` are the densities learned without the first held-out rows, `weakened` is how often priors were weakened.
+    """
 
     learners: Mapping[str, Learner]
     rows: Rows
@@ -288,16 +302,9 @@ class _Work:
     checkpoint: Checkpoint
     tell: Callable[[str], None]
     known: Known
-
-    @cached_property
-    def choices(self) -> dict[str, Any]:
-        """What each expert has chosen, by name."""
-        return {}
-
-    @cached_property
-    def first(self) -> dict[str, JointDensity]:
-        """The densities learned without the first held-out rows."""
-        return {}
+    choices: dict[str, Any] = field(default_factory=dict)
+    first: dict[str, JointDensity] = field(default_factory=dict)
+    weakened: int = 0
 
     def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> Fit | BlockFit | TreeFit:
         """Fit an expert to some rows, as it has chosen from all."""
@@ -311,8 +318,10 @@ class _Work:
         rng = np.random.default_rng([self.seed, number, 1])
         record = self.checkpoint.section(f"{name}: {what}", rng)
         choice = self.choices[name]
-        if rows is not self.rows and len(self.rows) >= SMALL_TABLE:  # one model of many rows tells enough
-            choice = learner.single(choice)
+        if rows is not self.rows:
+            choice = learner.in_folds(choice)
+            if len(self.rows) >= SMALL_TABLE:  # one model of many rows tells enough
+                choice = learner.single(choice)
         return learner.fit(rows, choice, rng, callback, record)
 
     def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
@@ -326,10 +335,21 @@ class _Work:
 
     def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
         """Log-density of the encoded rows ``X`` under an expert learned from the rest."""
-        density = self.fit(name, rest, f"rows without part {fold + 1}").density
+        priors = f", with weaker priors ({self.weakened})" if self.weakened else ""
+        density = self.fit(name, rest, f"rows without part {fold + 1}{priors}").density
         if fold == 0:
             self.first[name] = density
         return density.mixture.logpdf(X)
+
+    def weaker(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the choices with the next weaker priors, of those experts that have any."""
+        found = {name: self.learners[name].weaker(self.choices[name]) for name in names}
+        return {name: choice for name, choice in found.items() if choice is not None}
+
+    def with_weaker(self, choices: Mapping[str, Any]) -> _Work:
+        """Return the same experts, some with choices of weaker priors."""
+        choices = {**self.choices, **choices}
+        return replace(self, choices=choices, first=dict(self.first), weakened=self.weakened + 1)
 
     def without_first(self, weights: Mapping[str, float]) -> JointDensity:
         """Return the sum of experts learned without the first held-out rows."""
@@ -345,12 +365,47 @@ def _ask(work: _Work, folds: Sequence[Fold]) -> _Asked:
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
         if not fold:
-            counts = np.ones(len(part)) if part.weights is None else part.weights
-            asked = _looked(work.looks(rest, X), counts)
+            asked = _looked(work.looks(rest, X), _counts(part))
         names = asked.weights if fold else asked.near
         found = {name: work.held_out(name, fold, rest, X) for name in names}
-        asked = asked.further(found, np.ones(len(part)) if part.weights is None else part.weights)
+        asked = asked.further(found, _counts(part))
     return asked
+
+
+def _counts(rows: CodedRows) -> FloatArray:
+    return np.ones(len(rows)) if rows.weights is None else rows.weights
+
+
+def _weaken(work: _Work, asked: _Asked, folds: Sequence[Fold]) -> tuple[_Work, _Asked]:
+    """Weaken the priors of all experts that are kept together, while held-out rows gain by it."""
+    while folds and (weaker := work.weaker(asked.weights)):
+        trial = work.with_weaker(weaker)
+        found = _ask_again(trial, asked, weaker, folds)
+        if found is None:
+            break
+        work, asked = trial, found
+    return work, asked
+
+
+def _ask_again(work: _Work, asked: _Asked, names: Iterable[str], folds: Sequence[Fold]) -> _Asked | None:
+    """Ask some experts again, with weaker priors; None as soon as held-out rows do not gain by these."""
+    again = _Asked({name: np.empty(0) for name in names}, np.empty(0), {}, [])
+    for fold, (part, rest) in enumerate(folds):
+        X = part.values()
+        again = again.further({name: work.held_out(name, fold, rest, X) for name in names}, _counts(part))
+        before = asked.on_first(len(again.counts))
+        after = replace(before, logs={**before.logs, **again.logs})
+        gain, error = _gain(before, after)
+        if not gain > LEAST_GAIN:
+            return None
+    return replace(asked, logs={**asked.logs, **again.logs}) if gain > LEAST_ERRORS * error else None
+
+
+def _gain(before: _Asked, after: _Asked) -> tuple[float, float]:
+    """Return the gain of a held-out row under the weighted sum, and its standard error."""
+    gains, counts = after.logs_of_sum - before.logs_of_sum, before.counts
+    mean = float(np.average(gains, weights=counts))
+    return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=counts) / counts.sum()))
 
 
 def _looked(logs: Mapping[str, FloatArray], counts: FloatArray) -> _Asked:
@@ -376,6 +431,10 @@ class _Asked:
         logs = {name: np.concatenate([log, found.get(name, np.empty(0))]) for name, log in self.logs.items()}
         return _Asked(logs, np.concatenate([self.counts, counts]), self.looks, self.near)
 
+    def on_first(self, n: int) -> _Asked:
+        """Return what the experts that were kept say of the first rows."""
+        return _Asked({name: self.logs[name][:n] for name in self.weights}, self.counts[:n], {}, [])
+
     @cached_property
     def weights(self) -> dict[str, float]:
         """Weights of the experts that know all rows and are worth keeping, by name."""
@@ -398,6 +457,10 @@ class _Asked:
         """Mean log-density of all rows under the weighted sum; None where there are none."""
         if not len(self.counts):
             return None
+        return float(np.average(self.logs_of_sum, weights=self.counts))
+
+    @property
+    def logs_of_sum(self) -> FloatArray:
+        """Log-density of each row under the weighted sum."""
         logs = np.stack([self.logs[name] for name in self.weights], axis=1)
-        total = logsumexp(logs + np.log(list(self.weights.values())), axis=1)
-        return float(np.average(total, weights=self.counts))
+        return np.asarray(logsumexp(logs + np.log(list(self.weights.values())), axis=1))

@@ -122,6 +122,8 @@ def test_many_components_are_wanted_where_rows_allow():
     ring = {"x": np.cos(angle) + 0.03 * rng.normal(size=800), "y": np.sin(angle) + 0.03 * rng.normal(size=800)}
     model = GaussianBlocks("none", random_state=0).fit(ring)
     assert model.fit_.choice.n_components >= 8
+    assert model.fit_.choice.for_folds().n_components in choosing.NUMBERS  # folds have fewer rows
+    assert model.fit_.choice.for_folds().n_components < model.fit_.choice.n_components
     assert model.nu_ in NUS
 
 

@@ -24,6 +24,8 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, a
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 NUS = (100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
+# A stack of experts goes on from what was best alone, in finer steps: it divides nu by this at a time.
+WEAKER = 2.5
 # The search begins with each of these numbers; that of a large table, whose runs differ less by chance, with the last.
 FIRST_NUMBERS, FIRST_NU = (3, 12), 20.0
 # A component needs more rows than this.
@@ -60,6 +62,8 @@ class BlockChoice:
         nothing to choose.
     dictionaries : mapping of str to Dictionary
         Those of columns for which they are chosen already; others are chosen for the rows that are fitted.
+    in_folds : int, optional
+        Number of components that was best for the fewer rows that folds learn from; None where it was not chosen.
     """
 
     n_components: int
@@ -68,6 +72,19 @@ class BlockChoice:
     n_models: int = 1
     held_out: float | None = None
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
+    in_folds: int | None = None
+
+    def for_folds(self) -> BlockChoice:
+        """Return it with the number of components that suits the rows that folds learn from."""
+        return replace(self, n_components=self.in_folds or self.n_components)
+
+    def weaker(self) -> BlockChoice | None:
+        """Return it with a weaker prior; None if it has the weakest that is tried.
+
+        >>> BlockChoice(8, 20.0, 0.03).weaker().nu, BlockChoice(8, NUS[-1], 0.03).weaker()
+        (8.0, None)
+        """
+        return replace(self, nu=max(self.nu / WEAKER, NUS[-1])) if self.nu > NUS[-1] else None
 
 
 def choose_blocks(
@@ -112,10 +129,11 @@ def choose_blocks(
         place = search.best(numbers, nus, [place], n_models)
     n_components, nu = numbers[place[0]], nus[place[1]]
     score = search.held_out(n_components, nu, n_models)
+    in_folds = n_components
     if len(numbers) > 1:
         learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
         n_components = max(min(_grown(n_components, len(rows), learned_from), int(most)), 1)
-    return BlockChoice(n_components, nu, options.beta, n_models, score)
+    return BlockChoice(n_components, nu, options.beta, n_models, score, in_folds=in_folds)
 
 
 def _grown(n_components: int, n_rows: int, share: float) -> int:
