@@ -1,6 +1,7 @@
 """Fits in which gaps are part of the model."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -70,7 +71,7 @@ def test_the_default_ignores_gaps():
     assert same_model(JUPAD(**QUICK, missing="informative").fit(untold), JUPAD(**QUICK).fit(untold))
 
 
-@pytest.mark.parametrize("estimator", [JUPAD, GaussianBlocks])
+@pytest.mark.parametrize("estimator", [JUPAD, partial(GaussianBlocks, n_components=6)], ids=["products", "blocks"])
 def test_values_behind_gaps_are_guessed_better_where_gaps_mean_something(estimator):
     data, gaps, pay = hidden_class()
     errors, means = {}, {}

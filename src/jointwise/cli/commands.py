@@ -490,6 +490,5 @@ def _drawn_for_rows(
             rows = np.arange(start, min(start + SAMPLE_BLOCK, len(X) * n)) // max(n, 1)
             known = X[rows]
             drawn = np.where(np.isnan(known), schema.settle(density.mixture.complete(known, rng)), known)
-            drawn = emptied(drawn, schema)
             cells = {v.name: native_cells(v, drawn[:, i]) for i, v in enumerate(schema)}
             yield {number: (first + rows).tolist()} | {name: cells[name] for name in schema.columns}
