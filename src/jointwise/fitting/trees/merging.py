@@ -7,7 +7,8 @@ of another column, merging bins i and i + 1 loses
           \qquad h(c) = c \log c,
 
 nats of mutual information in all rows, summed over the few columns that tell most of this one. The merge that loses
-least is made; large bins count as a loss too, so that bins stay even where they all tell the same.
+least is made; large bins count as a loss too, so that bins stay even where they all tell the same. `moving` then finds
+where exactly the edges lie.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def merge_orders(
     for n in columns:
         axis = pairs.axes[n]
         assert isinstance(axis, BinnedAxis)
-        partners = np.argsort(-information[n], kind="stable")[:N_PARTNERS]
-        partners = tuple(partners[np.isfinite(information[n, partners])].tolist())
+        best = np.argsort(-information[n], kind="stable")[:N_PARTNERS]
+        partners = tuple(best[np.isfinite(information[n, best])].tolist())
         rows = slice(int(starts[n]), int(starts[n]) + axis.n_intervals)
         tables = [across[rows, ends[k] : ends[k + 1]] for k in partners]
         counts = np.asarray(pairs.marginal(n), dtype=np.float64)[: axis.n_intervals]

@@ -44,20 +44,18 @@ def moved_cuts(cuts: IntArray, tables: Sequence[FloatArray], counts: FloatArray)
     >>> moved_cuts(np.array([1]), [table], table.sum(axis=1))
     array([4])
     """
+    # sums over all bins below each end of a bin: of cells, and of their totals and the shares of rows
     shares = counts / max(float(counts.sum()), 1e-300)
-    joint, single = np.hstack([np.empty((len(counts), 0)), *tables]), [table.sum(axis=1) for table in tables]
-    # sums of all bins below each end of a bin: of cells, and of totals and shares
-    cells = _below(joint)
-    totals = _below(np.stack([*single, shares], axis=1))
+    cells = _below(np.hstack([np.empty((len(counts), 0)), *tables]))
+    totals = _below(np.stack([*(table.sum(axis=1) for table in tables), shares], axis=1))
     ends = np.concatenate([[0], cuts + 1, [len(counts)]])
     for _ in range(MOST_SWEEPS):
         before = ends.copy()
         for k in range(1, len(ends) - 1):
             low, high = ends[k - 1], ends[k + 1]
-            value = sum(
-                _value(cells[a] - cells[b], totals[a] - totals[b])
-                for a, b in ((slice(low + 1, high), slice(low, low + 1)), (slice(high, high + 1), slice(low + 1, high)))
-            )
+            at = slice(low + 1, high)
+            left = _value(cells[at] - cells[low], totals[at] - totals[low])
+            value = left + _value(cells[high] - cells[at], totals[high] - totals[at])
             best = int(np.argmax(value))
             if value[best] > value[ends[k] - low - 1]:
                 ends[k] = low + 1 + best
@@ -71,6 +69,6 @@ def _below(values: FloatArray) -> FloatArray:
 
 
 def _value(cells: FloatArray, totals: FloatArray) -> FloatArray:
-    """Return what some bins add to the sum that edges are to raise."""
+    """Return what some bins add to the sum that edges are to raise; shape (bins,)."""
     even = EVEN_LOSS * (8 * totals[:, -1]) ** 2
     return np.asarray(x_log_x(cells).sum(axis=1) - x_log_x(totals[:, :-1]).sum(axis=1) - even)
