@@ -23,7 +23,7 @@ from jointwise.fitting.trees.merging import EVEN_LOSS, x_log_x
 # Bins of a column between which its edges may lie.
 FINEST_BINS = 4096
 # Most times that all edges of a column are moved, one after the other.
-MOST_SWEEPS = 4
+MOST_SWEEPS = 2
 
 
 def moved_cuts(cuts: IntArray, tables: Sequence[FloatArray], counts: FloatArray) -> IntArray:
