@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fitting.trees.test_merging import plain_information
 from tests.fitting.trees.test_states import design_of
+from tests.rows.test_parted import parted as cut_into_parts
 
 from jointwise.fitting.trees.counts import MergedPairs, RowPairs
+from jointwise.fitting.trees.design import TreeDesign
 from jointwise.fitting.trees.merging import EVEN_LOSS
 from jointwise.fitting.trees.moving import moved_cuts
 
@@ -80,3 +82,16 @@ def test_pairs_of_rows_and_of_counts_agree(weights):
         if row[0] < axis.n_bins and row[1] < rows.axes[1].n_bins:
             plain[row[0], row[1]] += weight
     assert np.allclose(table, plain)
+
+
+def test_rows_in_parts_have_the_same_edges_and_draws():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=500)
+    _, rows, columns = design_of({"x": x, "y": x + rng.normal(size=500)})
+    found, drawn = [], []
+    for each in (rows, cut_into_parts(rows, [200])):
+        own = np.random.default_rng(3)
+        found.append([axis.edges for axis in TreeDesign.of(each, columns.coarse, own).space(8).axes])
+        drawn.append(own.random())
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+    assert drawn[0] == drawn[1]

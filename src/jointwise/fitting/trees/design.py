@@ -83,12 +83,7 @@ class TreeDesign:
         """
         merged = tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse))
         counts = Counts(rows.schema, tuple(coarse), merged)
-        sample = (
-            rows
-            if isinstance(rows, CodedRows) and len(rows) <= PAIR_ROWS
-            else rows.take(spread_positions(len(rows), min(PAIR_ROWS, len(rows)), rng))
-        )
-        return cls.of_counts(counts, rows.axes, rows.column_counts, RowPairs(sample), rng, known)
+        return cls.of_counts(counts, rows.axes, rows.column_counts, RowPairs(_sample(rows, rng)), rng, known)
 
     @classmethod
     def of_counts(
@@ -240,6 +235,13 @@ class StateSpace:
                 parents.append(node[n])
                 tables.append(column.groups)
         return Tree(np.array(variables), np.array(parents), tuple(tables))
+
+
+def _sample(rows: Rows, rng: np.random.Generator) -> CodedRows:
+    """Return the rows that states are chosen by, in memory; nothing is drawn if these are all."""
+    if len(rows) > PAIR_ROWS:
+        return rows.take(spread_positions(len(rows), PAIR_ROWS, rng))
+    return rows if isinstance(rows, CodedRows) else rows.take(np.arange(len(rows)))
 
 
 def pair_prior(counted: PairwiseMarginals) -> PairPrior:
