@@ -49,7 +49,8 @@ class TreeMixture(DensityEstimator[TreeOptions]):
         Number of trees F at the start of each model. "auto" chooses by held-out likelihood.
     n_states : int or "auto"
         Most bins of a column of numbers; "auto" is 4, 8, 16 or 32, by held-out likelihood. Spikes come on top. Bins are
-        merged from many quantile bins, neighbours that tell the same of other columns first.
+        merged from many quantile bins, neighbours that tell the same of other columns first, and their edges then move
+        to where they tell most.
     alpha : float or "auto"
         Strength of the prior, in rows of independent columns per component; "auto" chooses by held-out likelihood.
     gamma : float or "auto"

@@ -6,7 +6,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from jointwise.estimators._columns import ColumnOptions
-from jointwise.fitting.trees.design import TreeDesign, pair_prior, regrouped_pairs
+from jointwise.fitting.trees.counts import regrouped_pairs
+from jointwise.fitting.trees.design import TreeDesign, pair_prior
 from jointwise.marginals import Profile
 from jointwise.rows.coded import CodedRows
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from jointwise._typing import AnyArray, FloatArray, IntArray
-from jointwise.axes import Axis, regrouping
+from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.engines import bin_starts
 from jointwise.exceptions import InputError
@@ -19,12 +18,15 @@ from jointwise.fitting.counted import Counts, merged_counts
 from jointwise.fitting.possible import unmet_rows
 from jointwise.fitting.problem import margin_prior
 from jointwise.fitting.starts import spread_positions
-from jointwise.fitting.trees.merging import FINE_BINS, PARTNER_BINS, kept_cuts, merge_orders
+from jointwise.fitting.trees.counts import PairCounts, RowPairs, merger, regrouped_pairs
+from jointwise.fitting.trees.merging import FINE_BINS, PARTNER_BINS, MergeOrder, kept_cuts, merge_orders
+from jointwise.fitting.trees.moving import FINEST_BINS, moved_cuts
 from jointwise.fitting.trees.states import MOST_STATES, Column, ColumnStates
 from jointwise.joint.forest import ForestMixture
 from jointwise.joint.forest_tree import HIDDEN, ROOT, Tree
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
 from jointwise.solvers import simplex_weights
 from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesProblem
 from jointwise.tables.variables import Schema
@@ -50,14 +52,14 @@ class TreeDesign:
     columns : tuple of Column
     chosen : mapping of str to Dictionary
         The dictionaries of the columns' own fits, by name.
-    pairs : callable
-        Returns pair counts on coarser axes.
+    counted : PairCounts
+        What states are chosen by.
     """
 
     schema: Schema
     columns: tuple[Column, ...]
     chosen: Mapping[str, Dictionary]
-    pairs: Callable[[Sequence[Axis]], PairwiseMarginals]
+    counted: PairCounts
 
     @classmethod
     def of(
@@ -81,12 +83,7 @@ class TreeDesign:
         """
         merged = tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse))
         counts = Counts(rows.schema, tuple(coarse), merged)
-        sample = rows if len(rows) <= PAIR_ROWS else rows.take(spread_positions(len(rows), PAIR_ROWS, rng))
-
-        def pairs(axes: Sequence[Axis]) -> PairwiseMarginals:
-            return sample.regrouped(axes).pairs()
-
-        return cls.of_counts(counts, rows.axes, rows.column_counts, pairs, rng, known)
+        return cls.of_counts(counts, rows.axes, rows.column_counts, RowPairs(_sample(rows, rng)), rng, known)
 
     @classmethod
     def of_counts(
@@ -94,14 +91,11 @@ class TreeDesign:
         counts: Counts,
         axes: Sequence[Axis],
         fine: Sequence[FloatArray],
-        pairs: Callable[[Sequence[Axis]], PairwiseMarginals],
+        pairs: PairCounts,
         rng: np.random.Generator,
         known: Mapping[str, Dictionary] | None = None,
     ) -> TreeDesign:
-        """Return the design for the counts of columns on coarse axes, and on those that states are made from.
-
-        ``pairs`` returns pair counts on coarser axes.
-        """
+        """Return the design for the counts of columns on coarse axes, and on those that states are made from."""
         names = counts.schema.names
         if len(names) > MOST_COLUMNS:
             raise InputError(
@@ -133,18 +127,31 @@ class TreeDesign:
         if n_states not in self._spaces:
             share = MOST_STATES_OF_ALL // len(self.columns)
             most, bins = min(MOST_STATES, share), min(n_states, share)
-            columns = tuple(column.states(bins, most, self._edges(n, bins)) for n, column in enumerate(self.columns))
+            edges = self._edges(bins, most)
+            columns = tuple(column.states(bins, most, edges.get(n)) for n, column in enumerate(self.columns))
             self._spaces[n_states] = StateSpace(self.schema, columns)
         return self._spaces[n_states]
 
-    def _edges(self, n: int, n_bins: int) -> FloatArray | None:
-        """Return the edges of the bins of a column that tell most of other columns; None where it has no bins."""
-        if n not in self._orders[1]:
-            return None
-        return kept_cuts(self._orders[0][n], self._orders[1][n], n_bins)
+    def _edges(self, n_bins: int, most: int) -> dict[int, FloatArray]:
+        """Return the edges of the bins that tell most of other columns, of each column that has bins."""
+        fine, orders = self._orders
+        edges = {n: kept_cuts(fine[n], order.cuts, n_bins) for n, order in orders.items()}
+        axes = [column.coarse(n_bins, most, edges.get(n)) for n, column in enumerate(self.columns)]
+        for n, order in orders.items():
+            edges[n] = self._moved(n, edges[n], {k: axes[k] for k in order.partners})
+            axes[n] = self.columns[n].bins(n_bins, edges[n])
+        return edges
+
+    def _moved(self, n: int, edges: FloatArray, partners: Mapping[int, Axis]) -> FloatArray:
+        """Return the edges of a column moved to where they tell most of its partners."""
+        column = self.columns[n]
+        axis = column.bins(FINEST_BINS, np.union1d(column.bins(FINEST_BINS).edges, edges))
+        tables = [self.counted.table(n, k, axis, other)[: axis.n_intervals] for k, other in partners.items()]
+        cuts = moved_cuts(np.searchsorted(axis.edges, edges), tables, column.on(axis)[: axis.n_intervals])
+        return np.asarray(axis.edges[cuts])
 
     @cached_property
-    def _orders(self) -> tuple[tuple[Axis, ...], dict[int, IntArray]]:
+    def _orders(self) -> tuple[tuple[Axis, ...], dict[int, MergeOrder]]:
         """Fine axes, and the order in which their cuts are given up; see `merging`."""
         binned = [n for n, column in enumerate(self.columns) if column.has_bins]
         if not binned or len(self.columns) == 1:
@@ -153,11 +160,11 @@ class TreeDesign:
         few = min(PARTNER_BINS, share)
         many = min(FINE_BINS, share) // few * few  # so that quantiles of few are among those of many
         fine, partner = (
-            tuple(column.states(bins, min(MOST_STATES, share)).axis for column in self.columns) for bins in (many, few)
+            tuple(column.coarse(bins, min(MOST_STATES, share)) for column in self.columns) for bins in (many, few)
         )
-        pairs = self.pairs(fine)
+        pairs = self.counted.pairs(fine)
         coarse = regrouped_pairs(pairs, partner)
-        across = np.asarray((_merger(fine, partner) @ np.asarray(pairs.counts, dtype=np.float64)).T)
+        across = np.asarray((merger(fine, partner) @ np.asarray(pairs.counts, dtype=np.float64)).T)
         return fine, merge_orders(pairs, coarse, across, binned)
 
 
@@ -230,6 +237,13 @@ class StateSpace:
         return Tree(np.array(variables), np.array(parents), tuple(tables))
 
 
+def _sample(rows: Rows, rng: np.random.Generator) -> CodedRows:
+    """Return the rows that states are chosen by, in memory; nothing is drawn if these are all."""
+    if len(rows) > PAIR_ROWS:
+        return rows.take(spread_positions(len(rows), PAIR_ROWS, rng))
+    return rows if isinstance(rows, CodedRows) else rows.take(np.arange(len(rows)))
+
+
 def pair_prior(counted: PairwiseMarginals) -> PairPrior:
     """Return what the whole table says of pairs of columns.
 
@@ -256,21 +270,6 @@ def pair_prior(counted: PairwiseMarginals) -> PairPrior:
         pairs = _candidates(filled, means, starts, pairs)
     tables = [filled[starts[i] : starts[i + 1], starts[j] : starts[j + 1]].ravel() for i, j in pairs.tolist()]
     return PairPrior(n_bins, pairs, np.concatenate([np.empty(0), *tables]), tuple(means), tuple(margins))
-
-
-def regrouped_pairs(counted: PairwiseMarginals, axes: Sequence[Axis]) -> PairwiseMarginals:
-    """Return the pair counts of the same rows on coarser axes; see `Rows.regrouped`."""
-    merge = _merger(counted.axes, axes)
-    merged = merge @ np.asarray(counted.counts, dtype=np.float64)
-    return PairwiseMarginals(counted.schema, tuple(axes), (merge @ merged.T).T, counted.n_rows)
-
-
-def _merger(fine: Sequence[Axis], axes: Sequence[Axis]) -> csr_array:
-    """Return the matrix that adds up the bins of fine axes to those of coarser ones; shape (bins, fine bins)."""
-    starts = bin_starts([axis.n_bins for axis in axes])
-    lookups = [regrouping(a, b)[:-1].astype(np.int64) for a, b in zip(fine, axes, strict=True)]
-    where = np.concatenate([start + lookup for start, lookup in zip(starts, lookups, strict=False)])
-    return csr_array((np.ones(len(where)), (where, np.arange(len(where)))), shape=(int(starts[-1]), len(where)))
 
 
 def _simplex(counts: FloatArray) -> FloatArray:

@@ -17,7 +17,8 @@ from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
 from jointwise.fitting.starts import part_sizes, spread_positions
 from jointwise.fitting.trees.choice import FIRST_STATES, TreeChoice, choose_trees
-from jointwise.fitting.trees.design import StateSpace, TreeDesign, pair_prior, regrouped_pairs
+from jointwise.fitting.trees.counts import MergedPairs, regrouped_pairs
+from jointwise.fitting.trees.design import StateSpace, TreeDesign, pair_prior
 from jointwise.fitting.trees.options import IDENTIFYING, TreeOptions
 from jointwise.fitting.trees.record import TreeRecord
 from jointwise.fitting.trees.result import TreeFit
@@ -114,11 +115,8 @@ def fit_pairs_tree(marginals: PairwiseMarginals, options: TreeOptions, rng: np.r
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     counts = tuple(np.asarray(marginals.marginal(n), dtype=np.float64) for n in range(len(marginals.axes)))
 
-    def pairs(axes: Sequence[Axis]) -> PairwiseMarginals:
-        return regrouped_pairs(marginals, axes)
-
     own = Counts(marginals.schema, marginals.axes, counts)
-    design = TreeDesign.of_counts(own, marginals.axes, counts, pairs, rng)
+    design = TreeDesign.of_counts(own, marginals.axes, counts, MergedPairs(marginals), rng)
     choice = TreeChoice(
         1,
         FIRST_STATES if options.n_states == "auto" else options.n_states,

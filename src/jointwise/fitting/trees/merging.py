@@ -7,13 +7,15 @@ of another column, merging bins i and i + 1 loses
           \qquad h(c) = c \log c,
 
 nats of mutual information in all rows, summed over the few columns that tell most of this one. The merge that loses
-least is made; large bins count as a loss too, so that bins stay even where they all tell the same.
+least is made; large bins count as a loss too, so that bins stay even where they all tell the same. `moving` then finds
+where exactly the edges lie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,10 +32,20 @@ N_PARTNERS = 3
 EVEN_LOSS = 10.0
 
 
+class MergeOrder(NamedTuple):
+    """The cuts of a column, the first to be given up first, and the columns it was compared by.
+
+    Cut i is between intervals i and i + 1.
+    """
+
+    cuts: IntArray
+    partners: tuple[int, ...]
+
+
 def merge_orders(
     pairs: PairwiseMarginals, coarse: PairwiseMarginals, across: FloatArray, columns: Sequence[int]
-) -> dict[int, IntArray]:
-    """Return the cuts of some columns, the first to be given up first; cut i is between intervals i and i + 1.
+) -> dict[int, MergeOrder]:
+    """Return the order in which the bins of some columns are merged.
 
     Parameters
     ----------
@@ -51,10 +63,12 @@ def merge_orders(
     for n in columns:
         axis = pairs.axes[n]
         assert isinstance(axis, BinnedAxis)
-        partners = np.argsort(-information[n], kind="stable")[:N_PARTNERS]
+        best = np.argsort(-information[n], kind="stable")[:N_PARTNERS]
+        partners = tuple(best[np.isfinite(information[n, best])].tolist())
         rows = slice(int(starts[n]), int(starts[n]) + axis.n_intervals)
-        tables = [across[rows, ends[k] : ends[k + 1]] for k in partners if np.isfinite(information[n, k])]
-        found[n] = _order(tables, np.asarray(pairs.marginal(n), dtype=np.float64)[: axis.n_intervals])
+        tables = [across[rows, ends[k] : ends[k + 1]] for k in partners]
+        counts = np.asarray(pairs.marginal(n), dtype=np.float64)[: axis.n_intervals]
+        found[n] = MergeOrder(_order(tables, counts), partners)
     return found
 
 
@@ -66,10 +80,10 @@ def kept_cuts(axis: Axis, order: IntArray, n_bins: int) -> FloatArray:
 
 def _information(counts: FloatArray, ends: IntArray) -> FloatArray:
     """Mutual information of all pairs of columns, in nats of all their rows; minus infinity of a column and itself."""
-    joint = np.add.reduceat(np.add.reduceat(_h(counts), ends[:-1], axis=0), ends[:-1], axis=1)
+    joint = np.add.reduceat(np.add.reduceat(x_log_x(counts), ends[:-1], axis=0), ends[:-1], axis=1)
     own = np.add.reduceat(counts, ends[:-1], axis=1)  # rows of a state where the other column is there
-    single = np.add.reduceat(_h(own), ends[:-1], axis=0)
-    total = _h(np.add.reduceat(own, ends[:-1], axis=0))
+    single = np.add.reduceat(x_log_x(own), ends[:-1], axis=0)
+    total = x_log_x(np.add.reduceat(own, ends[:-1], axis=0))
     information = joint - single - single.T + total
     np.fill_diagonal(information, -np.inf)
     return information
@@ -92,7 +106,7 @@ def _order(tables: Sequence[FloatArray], counts: FloatArray) -> IntArray:
     cuts = list(range(len(counts) - 1))
 
     def loss(left: tuple[FloatArray, float], right: tuple[FloatArray, float]) -> float:
-        gained = _h(left[0]) + _h(right[0]) - _h(left[0] + right[0])
+        gained = x_log_x(left[0]) + x_log_x(right[0]) - x_log_x(left[0] + right[0])
         return float(signs @ gained) + EVEN_LOSS * (8 * (left[1] + right[1]) / n) ** 2
 
     losses = [loss(a, b) for a, b in pairwise(bins)]
@@ -108,5 +122,6 @@ def _order(tables: Sequence[FloatArray], counts: FloatArray) -> IntArray:
     return np.array(order, dtype=np.int64)
 
 
-def _h(counts: FloatArray) -> FloatArray:
+def x_log_x(counts: FloatArray) -> FloatArray:
+    """Return c log c of counts, zero where there are none."""
     return np.asarray(counts * np.log(np.maximum(counts, 1e-300)))

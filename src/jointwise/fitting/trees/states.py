@@ -101,6 +101,20 @@ class Column:
             return self._integers()
         return self._bins(n_bins, edges)
 
+    def coarse(self, n_bins: int, most: int = MOST_STATES, edges: FloatArray | None = None) -> Axis:
+        """Return the axis of the states that `states` returns."""
+        if isinstance(self.axis, DiscreteAxis):
+            return self.axis if self.axis.n_bins <= most else grouped_categories(self.counts, most)
+        if self.variable.is_enumerated and self._n_integers <= most:
+            low, high = self.variable.observed
+            return BinnedAxis(np.arange(low, high) + 0.5)
+        return self.bins(n_bins, edges)
+
+    def on(self, axis: Axis) -> FloatArray:
+        """Return the counts of the bins of a coarser axis."""
+        where = regrouping(self.axis, axis)[:-1]
+        return np.bincount(where, self.counts, minlength=axis.n_bins).astype(np.float64)
+
     @property
     def has_bins(self) -> bool:
         """Whether quantile bins are states."""
@@ -128,7 +142,7 @@ class Column:
     def _integers(self) -> ColumnStates:
         low, high = self.variable.observed
         axis = BinnedAxis(np.arange(low, high) + 0.5)
-        counts = self._on(axis)
+        counts = self.on(axis)
         atoms = Dictionary.points(np.arange(low, high + 1))
         start, end = self.variable.support
         wide = [(-np.inf, low - 1), (high + 1, np.inf)]
@@ -157,15 +171,10 @@ class Column:
         cut = Truncated(law, np.array([a for a, _ in ends]) - reach, np.array([b for _, b in ends]) + reach)
         return Lattice(cut) if whole else cut
 
-    def _on(self, axis: BinnedAxis) -> FloatArray:
-        """Return the counts of the bins of a coarser axis."""
-        where = regrouping(self.axis, axis)[:-1]
-        return np.bincount(where, self.counts, minlength=axis.n_bins).astype(np.float64)
-
     # ---- bins --------------------------------------------------------------------------------------------
 
     def _bins(self, n_bins: int, edges: FloatArray | None) -> ColumnStates:
-        axis = self._coarse(n_bins, edges)
+        axis = self.bins(n_bins, edges)
         if not whole_line(axis) and not self._smooth.any() and self.variable.kind is not Kind.INTEGER:
             return self._spikes_alone(axis)
         low, high = self._ends(axis)
@@ -176,7 +185,7 @@ class Column:
             warp = _even_warp(axis.edges, self.variable)
             logs = _log_mass(warp(low), warp(high))
         # spikes and the rest have their shares of the rows, and the rest is spread as its own fit says
-        counts = self._on(axis)
+        counts = self.on(axis)
         spiked = np.isin(low + 0.5, self.variable.spikes) & point
         spiked = np.concatenate([spiked, np.ones(len(axis.spikes), dtype=bool)])
         rest = np.log(max(float(counts[~spiked].sum()), UNMET_ROWS) / max(float(counts.sum()), UNMET_ROWS))
@@ -199,8 +208,11 @@ class Column:
         assert isinstance(self.axis, BinnedAxis)
         return self.counts[: self.axis.n_intervals]
 
-    def _coarse(self, n_bins: int, edges: FloatArray | None) -> BinnedAxis:
-        """Return at most this many quantile bins, and spikes; of integers, spikes are bins of width one."""
+    def bins(self, n_bins: int, edges: FloatArray | None = None) -> BinnedAxis:
+        """Return intervals and spikes of a column of numbers; the intervals are quantile bins if no edges are given.
+
+        Of integers, spikes are bins of width one.
+        """
         axis = self.axis
         assert isinstance(axis, BinnedAxis)
         if edges is None:
