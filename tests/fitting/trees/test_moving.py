@@ -4,21 +4,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fitting.trees.test_merging import plain_information
 from tests.fitting.trees.test_states import design_of
 from tests.rows.test_parted import parted as cut_into_parts
 
 from jointwise.fitting.trees.counts import MergedPairs, RowPairs
 from jointwise.fitting.trees.design import TreeDesign
 from jointwise.fitting.trees.merging import EVEN_LOSS
-from jointwise.fitting.trees.moving import moved_cuts
+from jointwise.fitting.trees.moving import PRIOR_ROWS, moved_cuts
 
 
 def plain_value(cuts, tables, counts):
-    """Mutual information of merged bins with all tables, less what uneven bins lose."""
+    """What edges are to raise, up to a constant: information of merged bins with all tables, less for uneven bins."""
     parts = np.split(np.arange(len(counts)), np.asarray(cuts) + 1)
     value = -EVEN_LOSS * sum((8 * counts[part].sum() / counts.sum()) ** 2 for part in parts)
-    return value + sum(plain_information(np.array([table[part].sum(axis=0) for part in parts])) for table in tables)
+    for table in tables:
+        for part in parts:
+            seen = table[part].sum(axis=0) + PRIOR_ROWS * table.sum(axis=0) / table.sum()
+            value += sum(c * np.log(c / seen.sum()) for c in seen if c > 0)
+    return value
 
 
 def drawn_tables(seed, n_bins, n_tables):

@@ -7,7 +7,8 @@ raise
 
 where the first two terms are summed over the few columns that tell most of this one: their mutual information in nats
 of all rows, up to a constant. The last term, with :math:`\epsilon` the `EVEN_LOSS` of merging, keeps bins even where
-they all tell the same. An edge that lies a little beside a break of the law costs much: the rows between them get the
+they all tell the same. All counts have `PRIOR_ROWS` rows of the whole table added, so that edges of a small table do
+not follow chance. An edge that lies a little beside a break of the law costs much: the rows between them get the
 density of the wrong side.
 """
 
@@ -24,6 +25,8 @@ from jointwise.fitting.trees.merging import EVEN_LOSS, x_log_x
 FINEST_BINS = 4096
 # Most times that all edges of a column are moved, one after the other.
 MOST_SWEEPS = 2
+# Rows of the whole table that each bin counts as having seen: a few alike rows side by side tell little.
+PRIOR_ROWS = 30.0
 
 
 def moved_cuts(cuts: IntArray, tables: Sequence[FloatArray], counts: FloatArray) -> IntArray:
@@ -40,7 +43,7 @@ def moved_cuts(cuts: IntArray, tables: Sequence[FloatArray], counts: FloatArray)
 
     Examples
     --------
-    >>> table = np.repeat([[9.0, 0.0], [0.0, 9.0]], [5, 3], axis=0)
+    >>> table = np.repeat([[90.0, 0.0], [0.0, 90.0]], [5, 3], axis=0)
     >>> moved_cuts(np.array([1]), [table], table.sum(axis=1))
     array([4])
     """
@@ -48,20 +51,26 @@ def moved_cuts(cuts: IntArray, tables: Sequence[FloatArray], counts: FloatArray)
     shares = counts / max(float(counts.sum()), 1e-300)
     cells = _below(np.hstack([np.empty((len(counts), 0)), *tables]))
     totals = _below(np.stack([*(table.sum(axis=1) for table in tables), shares], axis=1))
+    prior, own = PRIOR_ROWS * _shares(tables), np.append(np.full(len(tables), PRIOR_ROWS), 0.0)
     ends = np.concatenate([[0], cuts + 1, [len(counts)]])
     for _ in range(MOST_SWEEPS):
         before = ends.copy()
         for k in range(1, len(ends) - 1):
             low, high = ends[k - 1], ends[k + 1]
             at = slice(low + 1, high)
-            left = _value(cells[at] - cells[low], totals[at] - totals[low])
-            value = left + _value(cells[high] - cells[at], totals[high] - totals[at])
+            left = _value(cells[at] - cells[low] + prior, totals[at] - totals[low] + own)
+            value = left + _value(cells[high] - cells[at] + prior, totals[high] - totals[at] + own)
             best = int(np.argmax(value))
             if value[best] > value[ends[k] - low - 1]:
                 ends[k] = low + 1 + best
         if (ends == before).all():
             break
     return np.asarray(ends[1:-1] - 1)
+
+
+def _shares(tables: Sequence[FloatArray]) -> FloatArray:
+    """Return the shares of the states of each table in all its rows, side by side."""
+    return np.concatenate([np.empty(0), *(t.sum(axis=0) / max(float(t.sum()), 1e-300) for t in tables)])
 
 
 def _below(values: FloatArray) -> FloatArray:
