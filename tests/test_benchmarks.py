@@ -193,6 +193,7 @@ def test_errors_are_reported_for_all_and_for_each_form(law_and_exam):
     assert shown[0]["model"] == "2.000"
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs(monkeypatch, tmp_path, capsys, table):
     monkeypatch.chdir(tmp_path)  # results are saved below the working folder
     few = {name: table[name][:400] for name in ("age", "claims", "plan", "member")}

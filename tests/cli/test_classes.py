@@ -110,6 +110,7 @@ def test_older_files_with_a_second_density_are_used(tmp_path):
     np.testing.assert_allclose(probabilities(found.stdout, model.classes), expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_blocks_and_standard_streams_have_no_effect(trained, monkeypatch, tmp_path):
     table, path, test, _ = trained
     monkeypatch.setattr("jointwise.cli.text_files.BLOCK_CELLS", 100)
@@ -119,6 +120,7 @@ def test_blocks_and_standard_streams_have_no_effect(trained, monkeypatch, tmp_pa
     assert piped.stdout == run("classify", path, test, "--target", "kind").stdout
 
 
+@pytest.mark.slow
 def test_parquet_gives_the_model_of_the_csv(trained, tmp_path):
     _, path, _, _ = trained
     columns = {name: [None if is_missing(c) else c for c in column.tolist()] for name, column in bands().items()}
@@ -217,6 +219,7 @@ def test_numbers_asked_to_be_numbers_are_no_class(trained, tmp_path):
     assert "must be categorical or ordinal" in run("fit", trained[0], *args, code=1).stderr
 
 
+@pytest.mark.slow
 def test_a_fit_that_was_stopped_goes_on(trained, tmp_path, monkeypatch):
     table, path, _, _ = trained
     args = ("fit", table, "--target", "kind", "-o", tmp_path / "m.jw", "--checkpoint", tmp_path / "fit.checkpoint")

@@ -135,6 +135,7 @@ def test_closed_and_full_streams(model, tmp_path, line, code, words):
     assert shell(line, model, tmp_path / "out.csv") == (code, b"", words)
 
 
+@pytest.mark.slow
 @needs_bash
 def test_pipes_of_the_shell(model, table, tmp_path):
     code, out, err = shell("jw query <(cat $1) 'P(sex=F)'", model)
@@ -179,6 +180,7 @@ def test_a_full_device_is_named_and_stays_one(model, table, tmp_path):
     assert stat.S_ISCHR(full.stat().st_mode)
 
 
+@pytest.mark.slow
 @needs_bash
 def test_bytes_that_are_no_text(model, table, tmp_path):
     """Arguments and file names that are not UTF-8, and a terminal with ASCII only."""

@@ -53,6 +53,7 @@ def test_the_held_estimator_stays_as_it_is(composed):
     assert clone(model).get_params()["estimator__n_components"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("composed", [JointClassifier, JointImputer])
 def test_by_default_it_is_a_joint_estimator(composed):
     model = composed(random_state=3).fit(X[:40], Y[:40])

@@ -251,6 +251,7 @@ def test_grid_search_finds_the_clusters_by_held_out_density(clusters):
     assert search.best_estimator_.density_.n_components == 3
 
 
+@pytest.mark.slow
 def test_grid_search_and_cross_validation_of_the_classifier(clusters):
     X, y = clusters
     search = GridSearchCV(make_classifier(n_init=4, random_state=0), {"estimator__n_components": [1, 3]}, cv=3).fit(

@@ -59,6 +59,7 @@ def test_a_given_prior_stays():
     assert auto.weaker(choice).nu < 3.0
 
 
+@pytest.mark.slow
 def test_without_two_columns_for_a_block_there_are_products_and_trees():
     table = {name: column for name, column in columns().items() if name in {"a", "kind"}}
     model = JointEstimator(random_state=0).fit(table)

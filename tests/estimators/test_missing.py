@@ -71,6 +71,7 @@ def test_the_default_ignores_gaps():
     assert same_model(JUPAD(**QUICK, missing="informative").fit(untold), JUPAD(**QUICK).fit(untold))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [JUPAD, partial(GaussianBlocks, n_components=6)], ids=["products", "blocks"])
 def test_values_behind_gaps_are_guessed_better_where_gaps_mean_something(estimator):
     data, gaps, pay = hidden_class()

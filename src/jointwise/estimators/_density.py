@@ -55,10 +55,6 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
     ) -> Fit | BlockFit | TreeFit | StackFit:
         """Fit coded rows."""
 
-    def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
-        """Return how a stack learns this estimator from rows with fine axes, perhaps as its only expert."""
-        raise NotImplementedError
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the joint density of the columns of ``X``.
 
@@ -188,6 +184,14 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
 
     def _tell(self, what: str) -> None:
         tell(type(self).__name__, what, enabled=self.verbose)
+
+
+class ExpertEstimator(DensityEstimator[OptionsT]):
+    """An estimator that may be one of the experts of a stack."""
+
+    @abstractmethod
+    def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
+        """Return how a stack learns this estimator from rows with fine axes, perhaps as its only expert."""
 
 
 def _weighted(source: Source, sample_weight: Any) -> Source:

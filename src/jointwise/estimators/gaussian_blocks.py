@@ -11,7 +11,7 @@ import numpy as np
 
 from jointwise._progress import Callback
 from jointwise.estimators._columns import ColumnOptions, Columns
-from jointwise.estimators._density import DensityEstimator
+from jointwise.estimators._density import ExpertEstimator
 from jointwise.estimators._tables import generator
 from jointwise.fitting.blocks import BlockChoice, BlockFit, BlockOptions, choose_blocks, fit_blocks
 from jointwise.fitting.blocks.choice import ROWS_PER_COMPONENT, short_run
@@ -28,7 +28,7 @@ from jointwise.rows.coded import CodedRows
 LOOK_COMPONENTS, LOOK_NU = 8, 20.0
 
 
-class GaussianBlocks(DensityEstimator[BlockOptions]):
+class GaussianBlocks(ExpertEstimator[BlockOptions]):
     r"""Joint density of a table whose columns of numbers are correlated, by likelihood of its rows.
 
     .. math::

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from jointwise._checks import shown, warn_caller
 from jointwise._progress import Callback
 from jointwise.estimators._columns import ColumnOptions, Columns
-from jointwise.estimators._density import DensityEstimator
+from jointwise.estimators._density import DensityEstimator, ExpertEstimator
 from jointwise.estimators._tables import generator
 from jointwise.estimators.gaussian_blocks import GaussianBlocks
 from jointwise.estimators.jupad import JUPAD
@@ -31,7 +31,7 @@ LEAST_BLOCK = 2
 # Fewer columns have no tree.
 LEAST_TREE = 2
 
-Experts = Sequence[tuple[str, DensityEstimator[Any]]]
+Experts = Sequence[tuple[str, ExpertEstimator[Any]]]
 
 
 class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
@@ -230,7 +230,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             warn_caller(f"{fit.check.verdict} See `check_` for more.", MisfitWarning)
 
 
-def _suits(expert: DensityEstimator[Any], rows: Rows) -> bool:
+def _suits(expert: ExpertEstimator[Any], rows: Rows) -> bool:
     """Whether an expert could add anything to a mixture of products of these rows."""
     if isinstance(expert, GaussianBlocks):
         return len(choose_columns(rows).columns) >= LEAST_BLOCK
@@ -244,6 +244,5 @@ def _is_named_expert(pair: Any) -> bool:
         isinstance(pair, Sequence)
         and len(pair) == 2
         and isinstance(pair[0], str)
-        and isinstance(pair[1], DensityEstimator)
-        and not isinstance(pair[1], JointEstimator)
+        and isinstance(pair[1], ExpertEstimator)
     )

@@ -13,7 +13,7 @@ from jointwise._checks import warn_caller
 from jointwise._progress import Callback, progress
 from jointwise.dictionary import Dictionary
 from jointwise.estimators._columns import ColumnOptions, Columns
-from jointwise.estimators._density import DensityEstimator
+from jointwise.estimators._density import ExpertEstimator
 from jointwise.estimators._tables import generator
 from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting import Choice, Fit, Options, fit, fit_pairs, fit_rows
@@ -31,7 +31,7 @@ from jointwise.rows.base import Rows
 LOOK_COMPONENTS, LOOK_BETA = 16, 1.0
 
 
-class JUPAD(DensityEstimator[Options]):
+class JUPAD(ExpertEstimator[Options]):
     r"""Joint density of a table, by likelihood of its rows or from the counts of its pairs of columns alone.
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n \sum_l B_n[l, r] \, d_{n,l}(x_n)

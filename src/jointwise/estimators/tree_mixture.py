@@ -11,7 +11,7 @@ import numpy as np
 
 from jointwise._progress import Callback
 from jointwise.estimators._columns import ColumnOptions, Columns
-from jointwise.estimators._density import DensityEstimator
+from jointwise.estimators._density import ExpertEstimator
 from jointwise.estimators._tables import generator
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.order import in_order
@@ -28,7 +28,7 @@ from jointwise.rows.coded import CodedRows
 LOOK_COMPONENTS, LOOK_STATES, LOOK_PRIOR = 8, 16, (10.0, 30.0)
 
 
-class TreeMixture(DensityEstimator[TreeOptions]):
+class TreeMixture(ExpertEstimator[TreeOptions]):
     r"""Joint density of a table whose columns depend on their neighbours, by likelihood of its rows.
 
     .. math:: f(x) = \sum_r \lambda_r \prod_n p_r(s_n \mid s_{\mathrm{parent}_r(n)}) \, d_{n, s_n}(x_n)

@@ -362,6 +362,7 @@ def test_codes_in_a_file_give_the_same_model(tmp_path, monkeypatch, whole):
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.slow
 def test_passes_of_em_over_the_file_are_those_over_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(order, "CANONICAL_ROWS", 0)  # equal rows are not gathered in memory first
     table = arrow(10_000).append_column("w", pa.array(np.linspace(0.0, 2.0, 10_000)))
