@@ -35,6 +35,7 @@ def finish(process, data=None):
     return process.returncode, out, err.decode()
 
 
+@pytest.mark.slow
 def test_a_pipe_from_fit_to_answers(table, tmp_path):
     data = Path(table).read_bytes()
     code, model, err = finish(start("fit", "-", "-o", "-", "--n-components", 2), data)
@@ -170,6 +171,7 @@ def test_pipes_with_names_links_and_modes(model, table, tmp_path):
     assert (out.read_text().count("\n"), stat.S_IMODE(out.stat().st_mode)) == (4, 0o600)
 
 
+@pytest.mark.slow
 @needs_bash
 def test_a_full_device_is_named_and_stays_one(model, table, tmp_path):
     full = tmp_path / "full"

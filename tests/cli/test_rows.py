@@ -94,6 +94,7 @@ def test_filled_json_and_parquet_have_types(model, table, tmp_path):
     assert isinstance(records[0]["age"], int)
 
 
+@pytest.mark.slow
 def test_a_table_may_stand_for_its_model(table, tmp_path):
     result = run("impute", table, "-o", tmp_path / "filled.csv")
     assert "is a table: fitting it first" in result.stderr

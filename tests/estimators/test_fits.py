@@ -244,6 +244,7 @@ def test_score_is_the_mean_of_score_samples(clusters):
     assert model.score(X) == pytest.approx(model.score_samples(X).mean())
 
 
+@pytest.mark.slow
 def test_grid_search_finds_the_clusters_by_held_out_density(clusters):
     X, _ = clusters
     search = GridSearchCV(JUPAD(n_init=2, random_state=0), {"n_components": [1, 3]}, cv=3).fit(X)

@@ -268,6 +268,7 @@ fit.density_.save(model)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_a_killed_process_goes_on_in_another(tmp_path):
     path, ready, model = tmp_path / "fit.checkpoint", tmp_path / "ready", tmp_path / "model.jw"
