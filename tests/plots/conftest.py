@@ -1,4 +1,4 @@
-"""Pictures go to memory, and none is left open."""
+"""Pictures go to memory, with matplotlib's own settings."""
 
 import matplotlib as mpl
 import pytest
@@ -7,11 +7,8 @@ mpl.use("Agg")
 
 
 @pytest.fixture(autouse=True)
-def closed_figures():
-    from matplotlib import pyplot as plt
-
+def default_settings():
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.use("Agg")
         yield
-    plt.close("all")

@@ -1,0 +1,14 @@
+"""No test, and no example of a docstring or a page, leaves a figure open for the next one."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """Close all figures after a test that drew any."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
