@@ -1,9 +1,10 @@
 """The command `jointwise`: fit the table in a file, then query, sample, predict, score, impute, compare and plot.
 
 `files` opens tables, in the way that `reading` says, `outputs` writes them, and `cells` finds the types of text cells.
-`rare` merges rare categories. Questions are read and answered by `jointwise.joint`. `commands`, `predictions`, `rows`,
-`checks`, `comparing`, `report` and `showcase` hold the commands, which `app` gathers. `reasons` names the cells that
-explain a row, `drift` finds what differs between two models, `survey` looks at a table, and `page` writes HTML.
+`models` reads models, `fits` makes them from tables, and `rare` merges rare categories. Questions are read and answered
+by `jointwise.joint`. `commands`, `predictions`, `rows`, `checks`, `comparing`, `report` and `showcase` hold the
+commands, which `app` gathers. `reasons` names the cells that explain a row, `drift` finds what differs between two
+models, `survey` looks at a table, and `page` writes HTML.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from jointwise._checks import listed, shown
 from jointwise._files import is_stream
 from jointwise.cli import screen
 from jointwise.cli.files import open_table, open_tables, read_questions
-from jointwise.cli.models import fit_table, load_model, load_with_table, note_hints, plain_model, save_model
+from jointwise.cli.models import load_model, load_with_table, note_hints, save_model
 from jointwise.cli.outputs import (
     FORMATS,
     check_place,
@@ -152,6 +152,8 @@ def fit(
     share = 0.0 if rare is None else share_of(rare, "--rare", "0.5% or 0.005")
     file = open_tables(data, reading)
     note_hints(file, drop or ())
+    from jointwise.cli.fits import fit_table, plain_model  # loads scikit-learn
+
     model = fit_table(file, target, drop=drop or (), weight=weight, rare=share, **parameters)
     save_model(plain_model(model), output)
     screen.note(model.summary())

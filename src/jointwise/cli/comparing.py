@@ -13,7 +13,7 @@ from jointwise.cli.checks import drawn_rows
 from jointwise.cli.commands import Format, Output, Seed, checked_format
 from jointwise.cli.drift import Drift, aligned, drifts, sizes
 from jointwise.cli.files import open_table
-from jointwise.cli.models import fit_table, fitted, note_fitting, open_model, plain_density
+from jointwise.cli.models import fitted, note_fitting, open_model, plain_density
 from jointwise.cli.outputs import plain, writing
 from jointwise.cli.passes import check_columns
 from jointwise.cli.reading import DEFAULT, Reading, reads_tables
@@ -96,6 +96,8 @@ def _fitted_like(table: TableFile, other: JointDensity) -> JointDensity:
         return fitted(table)
     kinds = {name: "ordinal" if (v := other.schema[name]).ordered else str(v.kind) for name in common}
     drop = [name for name in table.names if name not in common]
+    from jointwise.cli.fits import fit_table  # loads scikit-learn
+
     return plain_density(fit_table(table, drop=drop, keep=common, kinds=kinds).density_)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
 from scipy.special import ndtr, owens_t
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
@@ -201,6 +200,8 @@ def _by_quadrature(block: GaussianBlock, columns: Sequence[int], windows: Sequen
 
 def _log_tilt(block: GaussianBlock, given: IntArray, x: FloatArray, y: FloatArray, n: int) -> FloatArray:
     """Log of P(windows elsewhere | two coordinates) / P(windows) at every combination, from an n x n grid."""
+    from scipy.interpolate import RectBivariateSpline  # a third of a second to load
+
     if not block.has_window[[k for k in range(block.n_coordinates) if k not in given]].any():
         return np.full((len(x), len(y)), -block.log_inside[0][0])
     a, b = np.linspace(x[0], x[-1], n), np.linspace(y[0], y[-1], n)
