@@ -194,8 +194,20 @@ def on_lattice(covariances: FloatArray, lattice: FloatArray) -> FloatArray:
         cross = covariances[:, j[:, None], i]
         inner = inner - np.swapaxes(cross, 1, 2) @ np.linalg.solve(covariances[:, j[:, None], j], cross)
     units = np.outer(lattice[i], lattice[i])
-    values, vectors = np.linalg.eigh((inner + np.swapaxes(inner, 1, 2)) / 2 / units)
+    inner = (inner + np.swapaxes(inner, 1, 2)) / 2 / units
+    if _all_above(inner, LATTICE_FLOOR):
+        return covariances
+    values, vectors = np.linalg.eigh(inner)
     lift = (vectors * np.maximum(LATTICE_FLOOR - values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2)
     raised = covariances.copy()
     raised[:, i[:, None], i] += lift * units
     return raised
+
+
+def _all_above(matrices: FloatArray, floor: float) -> bool:
+    """Whether all eigenvalues of symmetric matrices are above a floor; a third of the time of computing them."""
+    try:
+        np.linalg.cholesky(matrices - floor * np.eye(matrices.shape[-1]))
+    except np.linalg.LinAlgError:
+        return False
+    return True

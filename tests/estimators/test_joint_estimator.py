@@ -6,9 +6,10 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer, load
+from jointwise.estimators import gaussian_blocks
 from jointwise.exceptions import InputError
 from jointwise.fitting import stack
-from jointwise.fitting.blocks import BlockChoice
+from jointwise.fitting.blocks import BlockChoice, choose_blocks
 from jointwise.joint.product import ProductMixture
 
 EXPERTS = [("products", JUPAD(3, n_init=1)), ("blocks", GaussianBlocks("none", n_components=2))]
@@ -50,6 +51,20 @@ def test_automatic_experts():
     model = JointEstimator(random_state=0).fit(columns(80))
     assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_power", "blocks_scores", "trees"]
     assert sum(model.expert_weights_.values()) == pytest.approx(1)
+
+
+def test_one_search_serves_blocks_that_differ_in_their_warp_alone(monkeypatch):
+    searched = []
+
+    def counted(design, rows, options, *rest):
+        searched.append((options.warp, options.nu))
+        return choose_blocks(design, rows, options, *rest)
+
+    monkeypatch.setattr(gaussian_blocks, "choose_blocks", counted)
+    blocks = {"a": GaussianBlocks("none"), "b": GaussianBlocks("power"), "c": GaussianBlocks("power", nu=7.0)}
+    JointEstimator(list(blocks.items()), random_state=0).fit(columns(100))
+    assert sorted(nu for _, nu in searched if nu != "auto") == [7.0]
+    assert len(searched) == 2
 
 
 def test_a_given_prior_stays():

@@ -87,7 +87,7 @@ class Scripted:
         return Learner(
             name,
             look=lambda rows, rng, known: Density(0.0, np.zeros),
-            choose=lambda rows, rng, checkpoint, known: 16.0,
+            choose=lambda rows, rng, checkpoint, known, others: 16.0,
             single=lambda choice: choice,
             fit=self.fit,
             weaker=lambda choice: choice / 2 if choice > 1 else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -192,9 +192,14 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
             factors = short_run(design, problem, some, n_components, start_groups(design, some, n_components, rng))
             return JointDensity(some.schema, design.expert(factors, some))
 
-        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known) -> BlockChoice:
+        def choose(
+            rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known, others: Mapping[str, Any]
+        ) -> BlockChoice:
             design = Design.of(rows, columns.coarse_of(rows), options.warp, rng, known)
-            found = choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
+            chosen = (other for other in others.values() if isinstance(other, BlockChoice) and other.suits(options))
+            found = next(chosen, None)  # one search serves all warps
+            if found is None:
+                found = choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
             return replace(found, dictionaries=design.chosen)
 
         def learn(

@@ -251,7 +251,9 @@ class JUPAD(ExpertEstimator[Options]):
             mixture = made_possible(average([fitted.dictionaries], [fitted.factors]), some, options.given)
             return JointDensity(some.schema, mixture).marginal(rows.schema.names)
 
-        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, _: Known) -> Choice | None:
+        def choose(
+            rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, _: Known, __: Mapping[str, Any]
+        ) -> Choice | None:
             if alone or options.method != "rows":  # the fit chooses
                 return None
             return choose_model(in_order(coarse(rows)), options, rng, checkpoint)

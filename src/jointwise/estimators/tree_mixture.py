@@ -211,7 +211,9 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
             factors = short_run(problem, some, min(LOOK_COMPONENTS, max(len(some) // 8, 1)), rng)
             return JointDensity(some.schema, space.expert(factors, problem.known.margins))
 
-        def choose(rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known) -> TreeChoice:
+        def choose(
+            rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known, _: Mapping[str, Any]
+        ) -> TreeChoice:
             design = TreeDesign.of(rows, columns.coarse_of(rows), rng, known)
             return replace(choose_trees(design, rows, options, rng, checkpoint), dictionaries=design.chosen)
 

@@ -98,7 +98,8 @@ class Learner:
     look : callable
         Returns the density of a short fit with usual settings, from rows, a generator and known dictionaries.
     choose : callable
-        Returns what is to be fitted, from rows, a generator, a checkpoint and known dictionaries.
+        Returns what is to be fitted, from rows, a generator, a checkpoint, known dictionaries and what other experts
+        have chosen so far, by name.
     single : callable
         Returns what was chosen, with one model instead of an average of several.
     fit : callable
@@ -111,7 +112,7 @@ class Learner:
 
     name: str
     look: Callable[[Rows, np.random.Generator, Known], JointDensity]
-    choose: Callable[[Rows, np.random.Generator, Checkpoint, Known], Any]
+    choose: Callable[[Rows, np.random.Generator, Checkpoint, Known, Mapping[str, Any]], Any]
     single: Callable[[Any], Any]
     fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit | TreeFit]
     in_folds: Callable[[Any], Any] = lambda choice: choice
@@ -313,7 +314,7 @@ class _Work:
             self.tell(f"{name}: choosing")
             rng = np.random.default_rng([self.seed, number])
             record = self.checkpoint.section(f"{name}: choice", rng)
-            self.choices[name] = learner.choose(self.rows, rng, record, self.known)
+            self.choices[name] = learner.choose(self.rows, rng, record, self.known, self.choices)
         self.tell(f"{name}: fitting {what}")
         rng = np.random.default_rng([self.seed, number, 1])
         record = self.checkpoint.section(f"{name}: {what}", rng)
@@ -414,6 +415,7 @@ def _looked(logs: Mapping[str, FloatArray], counts: FloatArray) -> _Asked:
     scores = {name: first.mean(name) or 0.0 for name in logs}
     least = max(scores.values()) - FAR_BEHIND
     near = [name for name in logs if first.weights.get(name, 0.0) >= LOOK_WEIGHT or scores[name] > least]
+    near.sort(key=lambda name: -scores[name])  # the best chooses first, and others like it begin from its choice
     return _Asked({name: np.empty(0) for name in logs}, np.empty(0), scores, near)
 
 

@@ -166,7 +166,7 @@ class BlocksProblem:
             *zip(self.margins, factors.coefficients, strict=True),
             *zip(self.spike_margins, factors.spikes, strict=True),
         ]
-        products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior)
+        products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior if len(m) > 1)
         return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
 
     def maximised(self, factors: BlockFactors, sums: BlockSums) -> BlockFactors:
@@ -182,8 +182,9 @@ class BlocksProblem:
                 for b, d, m, counts in zip(factors.coefficients, self.masses, self.margins, sums.counts, strict=True)
             ),
             tuple(
-                _normalised(counts + self.beta * q[:, None], q)
-                for q, counts in zip(self.spike_margins, sums.spikes, strict=True)
+                # most columns have no spikes, and their tables one line of ones
+                _normalised(counts + self.beta * q[:, None], q) if len(q) > 1 else one
+                for q, counts, one in zip(self.spike_margins, sums.spikes, factors.spikes, strict=True)
             ),
         )
 

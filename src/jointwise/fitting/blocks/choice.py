@@ -64,6 +64,8 @@ class BlockChoice:
         Those of columns for which they are chosen already; others are chosen for the rows that are fitted.
     in_folds : int, optional
         Number of components that was best for the fewer rows that folds learn from; None where it was not chosen.
+    options : BlockOptions, optional
+        What it was chosen for; None where it was given.
     """
 
     n_components: int
@@ -73,6 +75,14 @@ class BlockChoice:
     held_out: float | None = None
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
     in_folds: int | None = None
+    options: BlockOptions | None = None
+
+    def suits(self, options: BlockOptions) -> bool:
+        """Return whether it was chosen for these options, up to the warp.
+
+        Blocks of the same table that differ in their warp want about the same number of components and nu.
+        """
+        return self.options is not None and replace(self.options, warp=options.warp) == options
 
     def for_folds(self) -> BlockChoice:
         """Return it with the number of components that suits the rows that folds learn from."""
@@ -133,7 +143,7 @@ def choose_blocks(
     if len(numbers) > 1:
         learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
         n_components = max(min(_grown(n_components, len(rows), learned_from), int(most)), 1)
-    return BlockChoice(n_components, nu, options.beta, n_models, score, in_folds=in_folds)
+    return BlockChoice(n_components, nu, options.beta, n_models, score, in_folds=in_folds, options=options)
 
 
 def _grown(n_components: int, n_rows: int, share: float) -> int:
