@@ -1,9 +1,14 @@
 """CodedRows: coarser axes, values of codes, blocks of columns, and trees."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.engines import tree_cases
 
+from jointwise.axes import DiscreteAxis
 from jointwise.engines.blocks import BlockComponents, BlockLayout, ReferenceBlockEngine
 from jointwise.engines.trees import ReferenceTreeEngine
 from jointwise.engines.trees.compiled import CompiledTreeEngine
@@ -12,6 +17,7 @@ from jointwise.marginals import Profile
 from jointwise.rows import coded as coded_module
 from jointwise.rows import store
 from jointwise.rows.coded import CodedRows
+from jointwise.tables.variables import Schema, Variable
 
 
 def make_table(n=500, seed=0):
@@ -123,3 +129,22 @@ def test_trees_over_the_rows():
     assert found.edge_sums(components).totals.sum() == pytest.approx(rows.n_rows)
     with pytest.raises(InputError, match="other states"):
         fine.tree_engine().edge_sums(components)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 30), st.booleans(), st.booleans())
+def test_canonical_rows_are_the_different_ones_in_order_with_their_weights(seed, n, weighted, repeats):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 3 if repeats else 400, size=(n, 2)).astype(np.uint16)
+    weights = rng.integers(0, 3, size=n).astype(float) if weighted else None
+    schema = Schema((Variable("a", "integer"), Variable("b", "integer")))
+    axes = (DiscreteAxis(np.arange(codes.max(initial=2) + 0.0)),) * 2  # the largest code is a missing cell
+    rows = CodedRows(schema, axes, codes, weights)
+    expected = Counter()
+    for row, weight in zip(codes.tolist(), np.ones(n) if weights is None else weights, strict=True):
+        if weight and any(code < bins for code, bins in zip(row, rows.n_bins, strict=True)):
+            expected[tuple(row)] += weight
+    found = rows.canonical()
+    own = np.ones(len(found)) if found.weights is None else found.weights
+    assert dict(zip(map(tuple, found.codes.tolist()), own.tolist(), strict=True)) == expected
+    again = rows.take(rng.permutation(n)).canonical()
+    assert again.codes.tolist() == found.codes.tolist()

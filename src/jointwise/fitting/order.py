@@ -40,9 +40,11 @@ def in_canonical_order(rows: Rows) -> tuple[Rows, IntArray]:
     """Return the rows with columns and rows in canonical order, and that order of columns; as they came if too many."""
     if len(rows) > CANONICAL_ROWS:
         return rows, np.arange(len(rows.axes))
-    coded = rows.take(np.arange(len(rows)))
+    coded = rows if isinstance(rows, CodedRows) else rows.take(np.arange(len(rows)))
+    if coded.is_ordered:
+        return coded, np.arange(len(coded.axes))
     columns = column_order(coded)
-    return with_columns(coded, columns).canonical(), columns
+    return replace(with_columns(coded, columns).canonical(), is_ordered=True), columns
 
 
 def column_order(rows: CodedRows) -> IntArray:
@@ -89,7 +91,8 @@ def with_columns(rows: CodedRows, order: IntArray) -> CodedRows:
     """Return the rows with their columns in another order."""
     names = [rows.schema.names[n] for n in order]
     axes = tuple(rows.axes[n] for n in order)
-    return replace(rows, schema=rows.schema.select(names), axes=axes, codes=rows.codes[:, order])
+    codes = rows.codes[:, order]
+    return replace(rows, schema=rows.schema.select(names), axes=axes, codes=codes, is_ordered=False)
 
 
 def _signatures(rows: CodedRows, classes: IntArray) -> Words:

@@ -83,6 +83,7 @@ class PairwiseMarginals(Marginals):
         check_codes(codes, n_bins)
         weights = check_weights(sample_weight, len(codes))
         counts = pair_counts(codes, n_bins, weights, device)
+        counts.flags.writeable = False  # nobody else has it, so it needs no copy
         return cls(schema, tuple(axes), counts, len(codes) if weights is None else weights.sum())
 
     def __add__(self, other: object) -> PairwiseMarginals:

@@ -42,6 +42,8 @@ class CodedRows(Rows):
         Weights of the rows.
     device : "cpu" or "cuda"
         Where passes over the rows run.
+    is_ordered : bool
+        Whether columns and rows are in an order that follows from what they hold; see `fitting.order`.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class CodedRows(Rows):
     codes: CodeArray
     weights: FloatArray | None = None
     device: str = "cpu"
+    is_ordered: bool = False
 
     @classmethod
     def of(cls, data: Any, schema: Schema, axes: Sequence[Axis], sample_weight: Any = None) -> CodedRows:
@@ -95,7 +98,7 @@ class CodedRows(Rows):
     def take(self, chosen: IntArray) -> CodedRows:
         """Return the rows at these positions."""
         weights = None if self.weights is None else self.weights[chosen]
-        return replace(self, codes=self.codes[chosen], weights=weights)
+        return replace(self, codes=self.codes[chosen], weights=weights, is_ordered=False)
 
     def with_weights(self, weights: FloatArray) -> CodedRows:
         """Return the same rows with other weights, without rows of weight zero."""
@@ -115,11 +118,12 @@ class CodedRows(Rows):
         """
         lookups = self._lookups(axes)
         if not isinstance(self.codes, np.memmap):
-            return replace(self, axes=tuple(axes), codes=looked_up(self.codes, lookups))
+            codes = looked_up(self.codes, lookups)
+            return replace(self, axes=tuple(axes), codes=codes, is_ordered=False)
         with Store(folder) as store:
             for start in range(0, max(len(self.codes), 1), COUNTED_ROWS):
                 store.append(looked_up(self.codes[start : start + COUNTED_ROWS], lookups))
-            return replace(self, axes=tuple(axes), codes=store.array())
+            return replace(self, axes=tuple(axes), codes=store.array(), is_ordered=False)
 
     def values(self, columns: Sequence[int] | None = None) -> FloatArray:
         """Return the value that each code stands for, NaN for a missing cell, in all or some columns; shape (n, N).
@@ -139,13 +143,27 @@ class CodedRows(Rows):
         Results computed from it depend neither on the order of the rows nor on whether a row is repeated or weighs
         more.
         """
-        weights = np.ones(len(self.codes)) if self.weights is None else self.weights
-        useful = np.flatnonzero((self.codes < np.asarray(self.n_bins)).any(axis=1) & (weights > 0))
-        codes = np.ascontiguousarray(self.codes[useful])
+        codes, weights = self._useful()
         whole = codes.view(np.dtype((np.void, codes.dtype.itemsize * codes.shape[1])))[:, 0]
-        _, first, where = np.unique(whole, return_index=True, return_inverse=True)
-        added: FloatArray = np.bincount(where, weights[useful]).astype(np.float64)
-        return replace(self.take(useful[first]), weights=added)
+        order = np.argsort(whole)
+        codes = codes[order]
+        is_first = np.ones(len(codes), dtype=bool)
+        np.any(codes[1:] != codes[:-1], axis=1, out=is_first[1:])
+        if weights is None and is_first.all():
+            return replace(self, codes=codes, weights=None)
+        first = np.flatnonzero(is_first)
+        weights = np.ones(len(codes)) if weights is None else weights[order]
+        added = np.add.reduceat(weights, first) if len(first) else weights
+        return replace(self, codes=codes[first], weights=added)
+
+    def _useful(self) -> tuple[CodeArray, FloatArray | None]:
+        """Return the rows that have a cell and a weight, and their weights; the arrays themselves if all have."""
+        useful = (self.codes < np.asarray(self.n_bins)).any(axis=1)
+        if self.weights is not None:
+            useful &= self.weights > 0
+        if useful.all():
+            return np.require(self.codes, requirements="C"), self.weights
+        return self.codes[useful], None if self.weights is None else self.weights[useful]
 
     def on(self, device: str) -> CodedRows:
         """Return the same rows, whose passes run on a device: "cpu" or "cuda"."""

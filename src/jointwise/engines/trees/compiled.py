@@ -43,7 +43,7 @@ from jointwise.engines.trees.kernels import (
 )
 
 # Bytes of the posteriors and codes of a window of rows.
-WINDOW_BYTES = 64 * 2**20
+WINDOW_BYTES = 16 * 2**20
 # Fewest chunks of pairs, so that the tables of one stay small.
 CHUNKS = 16
 # Up to this many lookups (rows x components x columns, or pairs) one thread is faster than several.

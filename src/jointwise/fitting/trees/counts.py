@@ -28,6 +28,10 @@ class PairCounts(ABC):
         """Return the counts of columns ``n`` and ``k``; shape (own.n_bins, other.n_bins)."""
 
 
+# Rows counted at a time, so that counting needs little memory.
+COUNTED_ROWS = 1 << 17
+
+
 @dataclass(frozen=True, eq=False)
 class RowPairs(PairCounts):
     """Pairs counted from rows."""
@@ -40,11 +44,15 @@ class RowPairs(PairCounts):
 
     def table(self, n: int, k: int, own: Axis, other: Axis) -> FloatArray:
         """Return the counts of two columns."""
-        rows = self.rows
-        i, j = (regrouping(rows.axes[c], axis).astype(np.int64)[rows.codes[:, c]] for c, axis in ((n, own), (k, other)))
-        width = other.n_bins + 1  # missing cells are counted beside the others, and left out
-        counts = np.bincount(i * width + j, rows.weights, minlength=(own.n_bins + 1) * width)
-        return np.asarray(counts.reshape(-1, width)[:-1, :-1], dtype=np.float64)
+        rows, width = self.rows, other.n_bins + 1  # missing cells are counted beside the others, and left out
+        first, second = (regrouping(rows.axes[c], axis).astype(np.int64) for c, axis in ((n, own), (k, other)))
+        counts = np.zeros((own.n_bins + 1) * width)
+        for start in range(0, len(rows), COUNTED_ROWS):
+            here = slice(start, start + COUNTED_ROWS)
+            cells = first[rows.codes[here, n]] * width + second[rows.codes[here, k]]
+            weights = None if rows.weights is None else rows.weights[here]
+            counts += np.bincount(cells, weights, minlength=len(counts))
+        return np.asarray(counts.reshape(-1, width)[:-1, :-1])
 
 
 @dataclass(frozen=True, eq=False)
