@@ -288,3 +288,22 @@ def test_unknown_categories_are_infinitely_odd():
     assert np.isposinf(found[0, 3])
     assert np.isfinite(found[0, :3]).all()
     assert density.explain({"a": 0.0, "b": 0.0, "c": 0.0, "d": "up"}).share > 0
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables_come_in_the_frame_type_of_the_rows(library):
+    density = random_density(np.random.default_rng(0), ("smooth", "counts", "label"), 2)
+    rows = table(density, density.mixture.sample(3, np.random.default_rng(1)))
+    rows[density.names[1]][1] = None
+    frame = {
+        "pandas": lambda: pd.DataFrame(rows, index=["a", "b", "c"]),
+        "polars": lambda: pytest.importorskip("polars").DataFrame(rows, strict=False),
+        "pyarrow": lambda: pytest.importorskip("pyarrow").table(rows),
+    }[library]()
+    name = density.names[0]
+    found = [density.predict(name, frame, interval=0.8), density.impute(frame), density.sample_given(frame, 2, rng=0)]
+    assert all(type(each) is type(frame) for each in found)
+    assert [len(each) for each in found] == [3, 3, 6]
+    if library == "pandas":
+        assert found[0].index.tolist() == found[1].index.tolist() == ["a", "b", "c"]
+        assert found[2].index.tolist() == ["a", "a", "b", "b", "c", "c"]

@@ -31,7 +31,8 @@ class RowAnswers:
     one row. Missing cells and absent columns are integrated out. If gaps are part of the model, a missing cell also
     tells that it is missing, an absent column tells nothing, and the column that is asked about is ignored in all.
     If a row is impossible under the density, its impossible cells are ignored, except where a method says how odd they
-    are.
+    are. Answers that are tables are frames like that of the rows; without one, of the type that the density was learned
+    from.
     """
 
     schema: Schema
@@ -51,7 +52,7 @@ class RowAnswers:
             What they hold in the column of the target is ignored.
         interval : float, optional
             Share of the middle interval to give beside the guess, such as 0.8. The result is then a table with the
-            columns ``target``, ``target 10%`` and ``target 90%``, in the frame type that the density was learned from.
+            columns ``target``, ``target 10%`` and ``target 90%``, a frame if ``x`` is one.
         quantiles : sequence of float, optional
             Levels of quantiles, each a further column such as ``target 25%``.
 
@@ -76,7 +77,8 @@ class RowAnswers:
             )
         found = rounded_quantiles(variable, prediction.quantiles(self.mixture, n, levels, X))
         columns = [replace(variable, name=f"{target} {100 * q:.10g}%") for q in levels]
-        return decode(np.column_stack([variable.settle(guess), found]), _renamed(self.schema, [variable, *columns]))
+        renamed = _renamed(self.schema, [variable, *columns])
+        return decode(np.column_stack([variable.settle(guess), found]), renamed, like=x)
 
     def predict_proba(self, target: str, x: Any) -> FloatArray:
         """P(category | row) of a categorical ``target``, columns in the order of its categories; shape (n, C)."""
@@ -109,7 +111,7 @@ class RowAnswers:
         guess of a missing cell is given that it is missing.
         """
         X = encode(read_table(one_row(x, self.schema.columns)), self.schema, unseen="missing")
-        return decode(prediction.fill(self.mixture, self.schema, X), self.schema)
+        return decode(prediction.fill(self.mixture, self.schema, X), self.schema, like=x)
 
     def sample_given(self, x: Any, n: int = 1, *, rng: np.random.Generator | int | None = None) -> Any:
         """``n`` draws for each row: its missing cells and absent columns drawn together, given its other cells.
@@ -129,7 +131,7 @@ class RowAnswers:
         X = encode(read_table(one_row(x, self.schema.columns)), self.schema, unseen="missing", absent="missing")
         repeated = np.repeat(X, check_integer("n", n, 0), axis=0)
         complete = self.mixture.complete(repeated, np.random.default_rng(rng))
-        return decode(np.where(np.isnan(repeated), self.schema.settle(complete), repeated), self.schema)
+        return decode(np.where(np.isnan(repeated), self.schema.settle(complete), repeated), self.schema, like=x)
 
     # ---- oddness -----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 from jointwise._checks import check_choice, listed, shown, warn_caller
 from jointwise.exceptions import InputError, UnknownNameError, UnseenCategoryWarning
 from jointwise.tables.dtypes import is_temporal, zone_of
-from jointwise.tables.frames import write_frame
+from jointwise.tables.frames import write_like
 from jointwise.tables.gaps import with_gap_columns
 from jointwise.tables.table import Table, read_table
 from jointwise.tables.variables import OTHER, OUTSIDE, Schema, Variable
@@ -85,7 +85,7 @@ def encode(
     return matrix
 
 
-def decode(matrix: FloatArray, schema: Schema) -> Any:
+def decode(matrix: FloatArray, schema: Schema, like: Any = None) -> Any:
     """Return encoded rows in the frame type and the column types of the schema's table.
 
     Parameters
@@ -93,6 +93,8 @@ def decode(matrix: FloatArray, schema: Schema) -> Any:
     matrix : array of shape (n, N)
         Encoded values; NaN becomes a missing value.
     schema : Schema of N variables
+    like : frame, optional
+        The result is a frame of the same type, with its index.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def decode(matrix: FloatArray, schema: Schema) -> Any:
         raise InputError(f"`matrix` must have one column for each of {len(schema)} variables; got {matrix.shape}.")
     if schema.gaps:
         matrix, schema = matrix[:, [schema.index(name) for name in schema.columns]], schema.select(schema.columns)
-    return write_frame(matrix, schema)
+    return write_like(like, matrix, schema)
 
 
 def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[tuple[int, int]]:

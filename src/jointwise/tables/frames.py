@@ -34,6 +34,31 @@ def write_frame(matrix: FloatArray, schema: Schema) -> Any:
     return library.table(columns) if schema.container == "pyarrow" else library.DataFrame(columns)
 
 
+def write_like(given: Any, matrix: FloatArray, schema: Schema) -> Any:
+    """Return encoded rows in the type of a given frame, each row with the index of its own, several with the same.
+
+    If it is no frame, or one of a type that cannot hold the variables, the type is that of the schema.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"n": [1, 2]}, index=["a", "b"])
+    >>> write_like(frame, np.array([[3.0], [4.0]]), Schema((Variable("n", "continuous"),), "dict"))
+         n
+    a  3.0
+    b  4.0
+    """
+    if not nw.dependencies.is_into_dataframe(given):
+        return write_frame(matrix, schema)
+    frame = nw.from_native(given, eager_only=True)
+    try:
+        schema = Schema(schema.variables, frame.implementation.value)
+    except InputError:
+        return write_frame(matrix, schema)
+    written, index = write_frame(matrix, schema), nw.maybe_get_index(frame)
+    if index is not None and len(index):
+        written.index = index.repeat(len(matrix) // len(index))
+    return written
+
+
 def with_columns(frame: Any, container: str, table: Table, names: Collection[str]) -> Any:
     """Return a frame that `write_frame` wrote, with some columns of a table inserted at their places.
 
