@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-all test-clusters fuzz lint types bench clean help
+.PHONY: demo docs test test-all test-clusters fuzz lint types bench clean help
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -25,6 +25,10 @@ $(VENV)/.test: $(VENV)/.made pyproject.toml
 
 $(VENV)/.clusters: $(VENV)/.test
 	$(PIP) install --editable '.[demo]' --group clusters
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml
+	$(PIP) install --editable '.[demo]' --group docs
 	touch $@
 
 demo: $(VENV)/.demo  ## fit a table, ask it questions, draw one figure
@@ -54,8 +58,15 @@ SECONDS ?= 1200
 fuzz: $(VENV)/.test  ## hostile inputs for 20 minutes, or as long as SECONDS=60 says
 	$(ONE_THREAD) $(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
+GALLERY ?= full
+
+docs: $(VENV)/.docs  ## the site, in site/; GALLERY=quick runs a few scripts of its gallery
+	rm -rf docs/api
+	GALLERY=$(GALLERY) $(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going -q -d build/docs docs site
+	@echo "Open site/index.html"
+
 bench: $(VENV)/.test  ## benchmarks, such as `make bench NAME=accuracy`
 	$(BIN)/python -m benchmarks $(NAME)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site docs/api docs/gallery

@@ -103,24 +103,24 @@ class Family(ABC):
     # ---- densities and probabilities ---------------------------------------------------------------------
 
     def logpdf(self, x: ArrayLike) -> FloatArray:
-        """Log-density at ``x`` under each atom, -inf outside the support; shape (*x.shape, L)."""
+        """Log-density at ``x`` under each atom, -inf outside the support; shape ``(*x.shape, L)``."""
         return self._at(self._logpdf, _points(x), -np.inf, -np.inf)
 
     def pdf(self, x: ArrayLike) -> FloatArray:
-        """Density at ``x`` (or probability of ``x``, if discrete) under each atom; shape (*x.shape, L)."""
+        """Density at ``x`` (or probability of ``x``, if discrete) under each atom; shape ``(*x.shape, L)``."""
         with np.errstate(over="ignore", under="ignore"):  # infinity and zero are the right limits
             return np.exp(self.logpdf(x))
 
     def cdf(self, x: ArrayLike) -> FloatArray:
-        """P(X <= x) under each atom; shape (*x.shape, L)."""
+        """P(X <= x) under each atom; shape ``(*x.shape, L)``."""
         return self._at(self._cdf, _points(x), 0.0, 1.0)
 
     def sf(self, x: ArrayLike) -> FloatArray:
-        """P(X > x) under each atom, accurate where it is small; shape (*x.shape, L)."""
+        """P(X > x) under each atom, accurate where it is small; shape ``(*x.shape, L)``."""
         return self._at(self._sf, _points(x), 1.0, 0.0)
 
     def ppf(self, q: ArrayLike) -> FloatArray:
-        """Smallest ``x`` with cdf(x) >= q under each atom; shape (*q.shape, L).
+        """Smallest ``x`` with cdf(x) >= q under each atom; shape ``(*q.shape, L)``.
 
         At q = 0, the lower end of the support.
         """
@@ -128,12 +128,12 @@ class Family(ABC):
             return self._ppf(_probabilities(q))
 
     def isf(self, q: ArrayLike) -> FloatArray:
-        """Quantile at ``1 - q`` under each atom, accurate where ``q`` is small; shape (*q.shape, L)."""
+        """Quantile at ``1 - q`` under each atom, accurate where ``q`` is small; shape ``(*q.shape, L)``."""
         with np.errstate(all="ignore"):  # as ppf
             return self._isf(_probabilities(q))
 
     def mass(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
-        """P(low < X <= high) under each atom; shape (*broadcast of ``low`` and ``high``, L).
+        """P(low < X <= high) under each atom; of the shape of ``low`` and ``high`` broadcast, then L.
 
         Differences are taken in the tail where both terms are small, so both tails have relative accuracy. Where an
         interval is so narrow that digits cancel, the mass is its width times the density in its middle (relative

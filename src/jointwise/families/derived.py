@@ -233,7 +233,7 @@ class Lattice(Derived):
         return np.floor(start - 0.5) + 1, np.ceil(end + 0.5) - 1
 
     def logpdf(self, x: ArrayLike) -> FloatArray:
-        """Log-probability of ``x`` under each atom, -inf if it is not an integer; shape (*x.shape, L)."""
+        """Log-probability of ``x`` under each atom, -inf if it is not an integer; shape ``(*x.shape, L)``."""
         x = np.asarray(x, dtype=float)
         distinct, where = np.unique(x, return_inverse=True)  # integers repeat, and a cell is costly
         return super().logpdf(distinct)[where.reshape(x.shape)]
