@@ -33,6 +33,16 @@ def test_a_good_fit_is_silent_and_says_so():
     assert 400 < model.check_.n_rows < 600  # a third of the rows
 
 
+@pytest.mark.parametrize("missing", ["ignorable", "auto"])
+def test_rows_that_all_differ_are_checked(missing):
+    """They have no weights, also when sorted."""
+    rows = np.random.default_rng(0).normal(size=(600, 3))
+    rows[::7, 0] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert JUPAD(**SETTINGS, missing=missing).fit(rows).check_.n_rows > 0
+
+
 def test_independence_of_dependent_columns_is_named():
     with pytest.warns(MisfitWarning, match=r"'shade', 'colour'|'colour', 'shade'.*raise n_components") as caught:
         model = JUPAD(1, random_state=0).fit(dependent())
