@@ -33,7 +33,6 @@ nitpicky = False
 # Markdown: the pages are read on a code host too, so their links name files.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # the page on gaps has two titles
 
 # Reference: docstrings in numpydoc's layout; a page a name.
 autosummary_generate = True

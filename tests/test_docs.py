@@ -11,7 +11,7 @@ import jointwise
 
 ROOT = Path(__file__).parents[1]
 DECISIONS = ROOT / "docs" / "how-it-decides.md"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # | rule | `constant` | `value` | measured | `where` |
 ROW = re.compile(r"\| (?P<rule>[^|]+) \| `(?P<name>[^`|]+)` \| `(?P<value>[^`|]+)` \| [^|]+ \| `(?P<where>[^`|]+)` \|")
@@ -56,7 +56,7 @@ def test_places_exist(where):
     assert (ROOT / "src" / "jointwise" / where).is_file()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     assert all("://" in link or (page.parent / link).exists() for link in links)

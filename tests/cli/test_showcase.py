@@ -55,10 +55,12 @@ def test_demo(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_work(tmp_path, monkeypatch):
-    readme = Path(__file__).parents[2] / "README.md"
-    commands = [line for line in readme.read_text().splitlines() if line.startswith("jointwise ")]
-    assert len(commands) >= 8
+def test_the_commands_of_the_readme_and_of_the_first_page_work(tmp_path, monkeypatch):
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", root / "docs" / "start" / "ten-minutes.md"]
+    lines = [line for page in pages for line in page.read_text().splitlines() if line.startswith("jointwise ")]
+    commands = list(dict.fromkeys(lines))
+    assert len(commands) >= 12
     run("demo", "--folder", tmp_path)
     monkeypatch.chdir(tmp_path)
     for command in commands:
