@@ -63,6 +63,7 @@ GALLERY ?= full
 docs: $(VENV)/.docs  ## the site, in site/; GALLERY=quick runs a few scripts of its gallery
 	rm -rf docs/api
 	GALLERY=$(GALLERY) $(ONE_THREAD) $(BIN)/sphinx-build -W --keep-going -q -d build/docs docs site
+	$(BIN)/python docs/_ext/links.py site
 	@echo "Open site/index.html"
 
 bench: $(VENV)/.test  ## benchmarks, such as `make bench NAME=accuracy`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -51,14 +52,14 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": rf"/({'|'.join(QUICK)})\.py$" if quick else r"/plot_",
     "ignore_pattern": r"demo\.py",
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "gallery_order.StoryOrder",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "matplotlib_animations": False,
-    "min_reported_time": 20,
+    "write_computation_times": False,
     "reference_url": {},
 }
 
@@ -92,6 +93,12 @@ def hidden(_app: object, what: str, name: str, _obj: object, skip: bool, _option
     return True if what == "class" and inherited else skip or None
 
 
+def titled(_app: object, _page: str, source: list[str]) -> None:
+    """Show the title of a page where a link shows the name of its file."""
+    source[0] = re.sub(r"\[[\w-]+\.md\]\(", "[](", source[0])
+
+
 def setup(app: Sphinx) -> None:
     """Connect what the settings above cannot say."""
+    app.connect("source-read", titled)
     app.connect("autodoc-skip-member", hidden)

@@ -81,6 +81,14 @@ def total_mass(
     -------
     Estimate
         The mass and its standard error.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import laplacians
+    >>> law = laplacians(rng=0)
+    >>> found = total_mass(law.logpdf, covering_proposal(law), 20_000, rng=0)
+    >>> abs(found.value - 1) < 5 * found.error
+    True
     """
     n = check_integer("n", n, 2)
     points = proposal.sample(n, rng=np.random.default_rng(rng))

@@ -94,6 +94,11 @@ def fetch_adult(*, subset: str = "all", return_X_y: bool = False, data_home: Hom
         (class codes), ``feature_names``, ``target_names`` and ``DESCR``. A column is an array of shape (n_rows,) of
         integers, floats, or objects if it holds text. A gap is None in text and NaN in numbers; integers with gaps are
         floats.
+
+    Examples
+    --------
+    >>> len(fetch_adult(subset="test").table["age"])  # doctest: +SKIP
+    16281
     """
     check_choice("subset", subset, ADULT_SUBSETS)
     return _fetch(ADULT, ADULT_SUBSETS[subset], return_X_y=return_X_y, data_home=data_home)
@@ -103,6 +108,9 @@ def fetch_penguins(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     """Palmer penguins: 344 birds, 4 measurements, island and sex, with gaps; the class is ``species``.
 
     Parameters and result are those of :func:`fetch_adult`, without ``subset``.
+
+    >>> fetch_penguins().table["species"][0]  # doctest: +SKIP
+    'Adelie'
     """
     return _fetch(PENGUINS, tuple(PENGUINS.n_rows), return_X_y=return_X_y, data_home=data_home)
 

@@ -28,22 +28,38 @@ Seed = np.random.Generator | int | None
 
 
 def laplacians(rng: Seed = None) -> JointDensity:
-    """Experiment 1: 5 variables, 10 components, mixtures of Laplacians."""
+    """Experiment 1: 5 variables, 10 components, mixtures of Laplacians.
+
+    >>> laplacians(rng=0).sample(3, rng=1).shape
+    (3, 5)
+    """
     return _law(rng, n_components=10, kinds="LLLLL")
 
 
 def gaussians(rng: Seed = None) -> JointDensity:
-    """Experiment 2: 6 variables, 8 components, mixtures of Gaussians."""
+    """Experiment 2: 6 variables, 8 components, mixtures of Gaussians.
+
+    >>> gaussians(rng=0).sample(3, rng=1).shape
+    (3, 6)
+    """
     return _law(rng, n_components=8, kinds="GGGGGG")
 
 
 def laplacians_gaussians(rng: Seed = None) -> JointDensity:
-    """Experiment 3: 7 variables, 10 components, the first five Laplacian and the other two Gaussian."""
+    """Experiment 3: 7 variables, 10 components, the first five Laplacian and the other two Gaussian.
+
+    >>> laplacians_gaussians(rng=0).sample(3, rng=1).shape
+    (3, 7)
+    """
     return _law(rng, n_components=10, kinds="LLLLLGG")
 
 
 def hybrid(rng: Seed = None) -> JointDensity:
-    """Experiment 4: 4 variables, 8 components, three Gaussian and one with 10 states."""
+    """Experiment 4: 4 variables, 8 components, three Gaussian and one with 10 states.
+
+    >>> hybrid(rng=0).sample(3, rng=1).shape
+    (3, 4)
+    """
     return _law(rng, n_components=8, kinds="GGGC")
 
 

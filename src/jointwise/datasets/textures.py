@@ -49,6 +49,11 @@ def load_kth_tips(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     Bunch
         With ``images`` (a list of arrays of bytes), ``target`` (codes of the textures), ``target_names``, ``scales``
         (1, near, to 9, far) and ``DESCR``.
+
+    Examples
+    --------
+    >>> load_kth_tips().images[0].shape  # doctest: +SKIP
+    (200, 200)
     """
     contents = read_files(kth_tips_source(), data_home)
     names = sorted(contents, key=lambda name: (CLASSES.index(_texture(name)), name))

@@ -99,22 +99,39 @@ def load_banknote(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     -------
     Bunch
         With ``data`` (n_rows, n_features), ``target`` (class codes), ``feature_names``, ``target_names`` and ``DESCR``.
+
+    Examples
+    --------
+    >>> load_banknote().data.shape  # doctest: +SKIP
+    (1372, 4)
     """
     return _load(BANKNOTE, return_X_y=return_X_y, data_home=data_home)
 
 
 def load_wifi(*, return_X_y: bool = False, data_home: Home = None) -> Any:
-    """Wireless Indoor Localization: 2,000 rows, 7 integer features, 4 classes; see :func:`load_banknote`."""
+    """Wireless Indoor Localization: 2,000 rows, 7 integer features, 4 classes; see :func:`load_banknote`.
+
+    >>> load_wifi().data.shape  # doctest: +SKIP
+    (2000, 7)
+    """
     return _load(WIFI, return_X_y=return_X_y, data_home=data_home)
 
 
 def load_raisin(*, return_X_y: bool = False, data_home: Home = None) -> Any:
-    """Raisin: 900 rows, 7 features, 2 classes; see :func:`load_banknote`."""
+    """Raisin: 900 rows, 7 features, 2 classes; see :func:`load_banknote`.
+
+    >>> load_raisin().data.shape  # doctest: +SKIP
+    (900, 7)
+    """
     return _load(RAISIN, return_X_y=return_X_y, data_home=data_home)
 
 
 def load_seeds(*, return_X_y: bool = False, data_home: Home = None) -> Any:
-    """Seeds: 210 rows, 7 features, 3 classes; see :func:`load_banknote`."""
+    """Seeds: 210 rows, 7 features, 3 classes; see :func:`load_banknote`.
+
+    >>> load_seeds().data.shape  # doctest: +SKIP
+    (210, 7)
+    """
     return _load(SEEDS, return_X_y=return_X_y, data_home=data_home)
 
 

@@ -32,6 +32,13 @@ class Family(ABC):
     A final class is a frozen dataclass. It writes the private methods below, which receive points of shape
     (..., 1) or (..., L) and return shape (..., L); the public ones check, broadcast and take care of NaN and
     infinities.
+
+    Examples
+    --------
+    >>> from jointwise.families import Laplace
+    >>> atoms = Laplace(loc=[0.0, 1.0], scale=0.5)
+    >>> atoms.n_atoms, atoms.mass(-1, 1).round(3)
+    (2, array([0.865, 0.491]))
     """
 
     name: ClassVar[str]

@@ -436,6 +436,15 @@ class JointDensity(RowAnswers):
         """Read a density written by :meth:`save`, with every part checked.
 
         From a classifier's file, only the joint density is read; see :class:`jointwise.ClassModel`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from jointwise.datasets import hybrid
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     hybrid(rng=0).save(f"{folder}/law.jw")
+        ...     JointDensity.load(f"{folder}/law.jw")
+        JointDensity(4 variables: x0, x1, x2, x3; 8 components)
         """
         return serialization.read(Path(path), lambda content: cls._from_dict(serialization.without_classes(content)))
 

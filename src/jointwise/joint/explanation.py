@@ -74,6 +74,13 @@ class Oddness:
     cells : tuple of OddCell
         First those that one would forget one after the other, each with the largest fall of the oddness, then the
         others by their surprisal.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> found = hybrid(rng=0).explain({"x0": 40.0, "x1": 0.0})
+    >>> found.cells[0].name, found.oddness > 5
+    ('x0', True)
     """
 
     oddness: float
@@ -110,6 +117,13 @@ class Reasons:
         What contributions are measured in: the target itself, or the log-probability of the predicted category.
     cells : tuple of Reason
         The largest first. They need not add up: cells that say the same each add little.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> found = hybrid(rng=0).explain({"x0": 3.0, "x1": 0.0}, "x2")
+    >>> found.target, sorted(cell.name for cell in found.cells)
+    ('x2', ['x0', 'x1'])
     """
 
     target: str

@@ -47,6 +47,13 @@ class Finding:
         Error that noise does not explain: the model's answer is at least this far from the truth. Under a condition, it
         excludes the error that the column has without one. The error of a mean is stated as one of a probability: 0.4
         for a standard deviation, as for a bell curve near its middle.
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> found = hybrid(rng=0).check(hybrid(rng=1).sample(2000, rng=0)).findings[0]
+    >>> found.is_far, abs(found.model - found.rows) > found.noise
+    (True, True)
     """
 
     question: str

@@ -38,6 +38,13 @@ class Estimate:
         Estimated absolute error of a sum or quadrature, or the standard error of a Monte Carlo mean.
     method : str
         "sum", "quadrature" or "monte carlo".
+
+    Examples
+    --------
+    >>> from jointwise.datasets import hybrid
+    >>> found = hybrid(rng=0).mutual_information("x0", "x3")
+    >>> found.method, 0 < float(found) < 1
+    ('quadrature', True)
     """
 
     value: float
