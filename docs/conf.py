@@ -60,6 +60,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "matplotlib_animations": False,
     "write_computation_times": False,
+    "capture_repr": ("_repr_html_",),
     "reference_url": {},
 }
 
