@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+# What makes the site needs Sphinx, and `make docs` writes scripts of the gallery and pages of the reference.
+collect_ignore_glob = ["docs/conf.py", "docs/_ext/*", "docs/api/*", "docs/gallery/*"]
+
 
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
