@@ -59,8 +59,8 @@ for name, (mean, error) in answers.items():
     print(f"{name:20s} {mean:6.2f} ± {error:.2f}")
 
 # %%
-# Rows without gaps are biased, because gaps are frequent where pressure is high. Both fillings mend that; only the
-# draws keep the spread, and an error that is not too small.
+# Rows without gaps are biased, because gaps are frequent where pressure is high. Both fillings mend most of that;
+# only the draws keep the spread, and an error that is not too small.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", width_ratios=[3, 2])
 left.plot(frame["bmi"][hidden], guess["bp"][hidden], "o", ms=4, color="#d95f02", label="best guess")
 left.plot(frame["bmi"][hidden], draws[0]["bp"][hidden], "o", ms=4, mfc="none", color="#1b6ca8", label="one draw")

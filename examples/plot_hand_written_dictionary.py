@@ -18,10 +18,16 @@ from jointwise.families import Gamma
 from jointwise.plots import plot_marginal
 
 rng = np.random.default_rng(0)
-n = 1500
-by_train = rng.random(n) < 0.4
-arrival = np.where(by_train, rng.integers(9, 17, n) + rng.gamma(2, 0.06, n), rng.uniform(9, 17, n))
-table = {"arrival": arrival, "by": np.where(by_train, "train", "foot")}
+
+
+def arrivals(n):
+    """Return a table of arrivals, two in five by train."""
+    by_train = rng.random(n) < 0.4
+    arrival = np.where(by_train, rng.integers(9, 17, n) + rng.gamma(2, 0.06, n), rng.uniform(9, 17, n))
+    return {"arrival": arrival, "by": np.where(by_train, "train", "foot")}
+
+
+table, fresh = arrivals(1500), arrivals(1500)
 
 # %%
 # Recipes
@@ -37,10 +43,7 @@ chosen = JUPAD(2, random_state=0).fit(table).density_
 written = JUPAD(2, dictionaries={"arrival": by_hand}, learn_dictionary=False, random_state=0).fit(table).density_
 
 # %%
-# Held-out rows decide which is better. Knowledge of the opening hours and of the trains is worth a lot here.
-by_train = rng.random(n) < 0.4
-arrival = np.where(by_train, rng.integers(9, 17, n) + rng.gamma(2, 0.06, n), rng.uniform(9, 17, n))
-fresh = {"arrival": arrival, "by": np.where(by_train, "train", "foot")}
+# Fresh rows decide which is better. Knowledge of the opening hours and of the trains pays.
 for name, density in [("chosen", chosen), ("written", written)]:
     print(f"{name:8s} mean log-density of fresh rows {density.logpdf(fresh).mean():.3f}")
 

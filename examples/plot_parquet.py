@@ -42,7 +42,7 @@ print(f"{journey.count_rows():,} rows in {len(journey.files)} files")
 # %%
 # The fit takes the dataset itself
 # --------------------------------
-# Three passes read the files: for the profile, for the codes, and no more, because all steps of EM read codes. With
+# Two passes read the files, for the profile and for the codes; all steps of EM read codes. With
 # ``n_components="auto"``, the default, the number would be chosen on a sample.
 model = JUPAD(n_components=16, random_state=0).fit(journey)
 print(model.density_)
