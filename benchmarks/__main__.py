@@ -14,6 +14,7 @@ from benchmarks import (
     decisions,
     gaps,
     gpu,
+    intervals,
     large,
     oddities,
     paper,
@@ -33,7 +34,7 @@ from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions, tables, trees, rows, oddities,
+    blocks, large, sources, decisions, tables, intervals, trees, rows, oddities,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
