@@ -238,10 +238,24 @@ class Dictionary:
         if isinstance(axis, DiscreteAxis):
             return self.pdf(axis.values)
         assert isinstance(axis, BinnedAxis)  # the only other kind
-        intervals = self.mass(axis.lower, axis.upper)
+        intervals = self._gather(lambda f: f.partition(axis.edges))
+        if not len(axis.spikes):
+            return intervals
         at_spikes = self.point_mass(axis.spikes)
         np.subtract.at(intervals, np.searchsorted(axis.edges, axis.spikes), at_spikes)
         return np.vstack([intervals, at_spikes])
+
+    def bins(self, axis: Axis) -> IntArray | None:
+        """Return the bin that holds each atom, shape (L,); None unless every atom is a single value of the axis.
+
+        >>> from jointwise.axes import DiscreteAxis
+        >>> Dictionary.categories(3).bins(DiscreteAxis([0.0, 1.0, 2.0]))
+        array([0, 1, 2])
+        """
+        if not self.is_identity:
+            return None
+        found = axis.index(self.mode()).astype(np.int64)
+        return found if (found < axis.n_bins).all() else None
 
     def on_lattice(self) -> Dictionary:
         """Return the dictionary for an integer variable: each density becomes P(X=k) = cdf(k+1/2) - cdf(k-1/2)."""

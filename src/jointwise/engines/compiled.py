@@ -13,7 +13,8 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.engines.base import PosteriorCounts, PosteriorEngine, padded_bins
+from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
+from jointwise.engines.compiled_parts import in_threads, locked
 
 # The product is checked after this many columns, and scaled up if it is smaller than `_SMALL`. A factor is at least
 # `LEAST_FACTOR`, so it cannot underflow in between.
@@ -32,68 +33,76 @@ class CompiledEngine(PosteriorEngine):
     codes, n_bins, weights
         As those of `reference.pair_counts`.
     n_threads : int, optional
-        Largest number of threads of a pass; all of numba's by default. Use one where passes over several tables run
-        side by side, which numba's threads do not allow, and where sums must not depend on the machine.
+        Largest number of threads of a pass; as many as numba's by default. Use one where passes over several tables
+        run side by side, and where sums must not depend on the machine.
     """
 
     def __init__(
         self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, n_threads: int | None = None
     ) -> None:
         self._n_threads = n_threads
-        self._codes = np.ascontiguousarray(codes)
+        self._codes = locked(codes)
         # without weights, a single one stands for all rows
-        self._weights = np.ones(1) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        starts, self._present = padded_bins(n_bins)
-        self._n_padded = int(starts[-1])
-        self._starts = starts[:-1].astype(np.uint64)  # unsigned: numba tests whether a signed index is negative
+        self._weights = locked(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64))
+        self._starts = bin_starts(n_bins).astype(np.uint64)  # unsigned: numba tests whether a signed index is negative
+        gaps = np.asarray(n_bins, dtype=self._codes.dtype)
+        self._gaps = gaps if _has_gaps(self._codes, gaps) else gaps[:0]
 
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
-        padded = np.ones((self._n_padded, len(mixing)))
-        padded[self._present] = np.maximum(tables, LEAST_FACTOR)
-        n_parts = 1
+        tables, mixing = np.maximum(tables, LEAST_FACTOR), np.ascontiguousarray(mixing)
+        n, n_parts = len(self._codes), 1
         if self._codes.size * len(mixing) > ONE_THREAD:
             n_parts = self._n_threads or numba.get_num_threads()
-        counts = np.zeros((n_parts, *padded.shape))
-        totals, log_likelihoods = np.zeros((n_parts, len(mixing))), np.zeros(n_parts)
-        run = _threads if n_parts > 1 else _run
-        run(self._codes, self._starts, padded, mixing, self._weights, counts, totals, log_likelihoods)
-        return PosteriorCounts(counts.sum(axis=0)[self._present], totals.sum(axis=0), float(log_likelihoods.sum()))
+        counts = np.zeros((n_parts, *tables.shape))
+        totals = np.zeros((n_parts, len(mixing)))
+
+        def run(part: int) -> float:
+            rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
+            weights = self._weights[rows] if len(self._weights) > 1 else self._weights
+            log_likelihood: float = _run(
+                self._codes[rows], self._starts, self._gaps, tables, mixing, weights, counts[part], totals[part]
+            )
+            return log_likelihood
+
+        log_likelihoods = in_threads(run, n_parts, n_parts)
+        if n_parts == 1:
+            return PosteriorCounts(counts[0], totals[0], log_likelihoods[0])
+        return PosteriorCounts(counts.sum(axis=0), totals.sum(axis=0), float(np.sum(log_likelihoods)))
 
 
-@numba.njit(parallel=True, cache=True)
-def _threads(
-    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
-    counts: AnyArray, totals: AnyArray, log_likelihoods: AnyArray,
-) -> None:  # fmt: skip
-    """Split the rows into as many runs as there are tables of sums, and take each run in a thread."""
-    n, n_parts = len(codes), len(totals)
-    for part in numba.prange(n_parts):
-        rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
-        own = slice(part, part + 1)
-        own_weights = weights[rows] if len(weights) > 1 else weights
-        _run(codes[rows], starts, tables, mixing, own_weights, counts[own], totals[own], log_likelihoods[own])
+@numba.njit(cache=True, nogil=True)
+def _has_gaps(codes: AnyArray, gaps: AnyArray) -> bool:
+    """Return whether some cell is missing."""
+    for i in range(codes.shape[0]):
+        for column in range(codes.shape[1]):
+            if codes[i, column] >= gaps[column]:
+                return True
+    return False
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def _run(
-    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
-    counts: AnyArray, totals: AnyArray, log_likelihoods: AnyArray,
-) -> None:  # fmt: skip
-    """Take one run of rows; fill counts (1, bins, F), totals (1, F) and log_likelihoods (1,)."""
+    codes: AnyArray, starts: AnyArray, gaps: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
+    counts: AnyArray, totals: AnyArray,
+) -> float:  # fmt: skip
+    """Take one run of rows; add to counts (bins, F) and totals (F,), return the log-likelihood."""
     n, n_columns = codes.shape
     n_components = mixing.shape[0]
     each = 1 if len(weights) > 1 else 0  # a single weight stands for all rows
+    some_missing = len(gaps) > 0
     posterior = np.empty(n_components)
-    my_counts, my_totals, log_likelihood = counts[0], totals[0], 0.0
+    log_likelihood = 0.0
     for i in range(n):
         for r in range(n_components):
             posterior[r] = mixing[r]
         scale = 0.0
         for column in range(n_columns):
-            factors = tables[starts[column] + np.uint64(codes[i, column])]
-            for r in range(n_components):
-                posterior[r] *= factors[r]
+            code = codes[i, column]
+            if not (some_missing and code >= gaps[column]):
+                factors = tables[starts[column] + np.uint64(code)]
+                for r in range(n_components):
+                    posterior[r] *= factors[r]
             if column % _GUARD == _GUARD - 1:
                 largest = posterior.max()
                 if largest < _SMALL:
@@ -108,9 +117,11 @@ def _run(
         share = weight / total
         for r in range(n_components):
             posterior[r] *= share
-            my_totals[r] += posterior[r]
+            totals[r] += posterior[r]
         for column in range(n_columns):
-            sums = my_counts[starts[column] + np.uint64(codes[i, column])]
-            for r in range(n_components):
-                sums[r] += posterior[r]
-    log_likelihoods[0] = log_likelihood
+            code = codes[i, column]
+            if not (some_missing and code >= gaps[column]):
+                sums = counts[starts[column] + np.uint64(code)]
+                for r in range(n_components):
+                    sums[r] += posterior[r]
+    return log_likelihood

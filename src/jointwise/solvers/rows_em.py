@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
+from jointwise.engines.atoms import Masses, StackedAtoms
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine
 from jointwise.exceptions import InputError
-from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, normalised
+from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM
 from jointwise.solvers.factors import stacked_slices
 
 
@@ -24,7 +25,7 @@ class RowsProblem:
 
     Parameters
     ----------
-    masses : sequence of arrays of shape (I_n, L_n)
+    masses : sequence of Places or arrays of shape (I_n, L_n)
         Dbar_n: probability of bin i under atom l.
     margins : sequence of arrays of shape (L_n,)
         m_n.
@@ -36,7 +37,7 @@ class RowsProblem:
         Number of rows that the prior counts for.
     """
 
-    masses: tuple[FloatArray, ...]
+    masses: tuple[Masses, ...]
     margins: tuple[FloatArray, ...]
     rows: PosteriorEngine
     n_rows: float
@@ -69,8 +70,11 @@ class RowsProblem:
 
     def conditionals(self, coefficients: FloatArray) -> FloatArray:
         """A_n = Dbar_n B_n, stacked; shape (sum I, F)."""
-        blocks = [d @ coefficients[rows] for d, rows in zip(self.masses, self.slices, strict=True)]
-        return np.maximum(np.concatenate(blocks), LEAST_MASS)
+        return self._atoms.conditionals(coefficients)
+
+    @cached_property
+    def _atoms(self) -> StackedAtoms:
+        return StackedAtoms(self.masses)
 
     def update(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective at a point (weights, then all B_n, stacked) and the point after one EM update.
@@ -79,14 +83,11 @@ class RowsProblem:
         """
         coefficients = point[1:]
         conditionals, found = self.posterior(point)
-        quotient = found.counts / conditionals
         update = np.empty_like(point)
-        update[0] = found.totals
-        for d, atoms, bins in zip(self.masses, self.slices, self.bin_slices, strict=True):
-            update[1:][atoms] = coefficients[atoms] * (d.T @ quotient[bins])
-        update[1:] += self.prior[:, None]
+        update[0] = found.totals / found.totals.sum() if found.totals.any() else point[0]
+        update[1:] = self._atoms.updated(coefficients, found.counts, conditionals, self.prior)
         log_posterior = found.log_likelihood - self.divergence(coefficients)
-        return -log_posterior / self.n_rows, normalised(self.slices, update, point)
+        return -log_posterior / self.n_rows, update
 
     def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorCounts]:
         """Return the conditionals at a point, shape (sum I, F), and the posterior counts of a pass over the rows."""
@@ -96,10 +97,18 @@ class RowsProblem:
 
     def divergence(self, coefficients: FloatArray) -> float:
         """Return the prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
-        used = self.prior > 0
-        logs = np.log(np.maximum(coefficients[used], LEAST_MASS))
-        centre = np.log(self.prior[used] / self.beta) if self.beta else logs[:, 0]
-        return float(self.prior[used] @ (centre[:, None] - logs).sum(axis=1))
+        if not self.beta:
+            return 0.0
+        used, prior, centre = self._centre
+        logs = np.log(np.maximum(coefficients if used is None else coefficients[used], LEAST_MASS))
+        return float(coefficients.shape[1] * centre - prior @ logs.sum(axis=1))
+
+    @cached_property
+    def _centre(self) -> tuple[IntArray | None, FloatArray, float]:
+        """Which atoms have prior rows (None: all), how many, and the sum of these times the logarithms of m_n."""
+        used = np.flatnonzero(self.prior > 0)
+        prior = self.prior[used]
+        return (None if len(used) == len(self.prior) else used), prior, float(prior @ np.log(prior / self.beta))
 
 
 @dataclass(frozen=True, eq=False)

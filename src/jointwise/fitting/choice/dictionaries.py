@@ -28,7 +28,7 @@ from jointwise.tables.variables import Schema, Variable
 
 N_FOLDS = 5
 # Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance.
-SELECTION_TOL, SELECTION_STEPS = 1e-3, 20
+SELECTION_TOL, SELECTION_GAIN, SELECTION_STEPS = 1e-3, 3e-5, 20
 # Share of every atom mixed in when held-out bins are scored: a bin that only the fold has met is unlikely, not
 # impossible.
 TRACE = 1e-6
@@ -184,5 +184,7 @@ def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
     """
     training = folds.sum(axis=1, keepdims=True) - folds
     prior = smoothing_rows(folds.sum())
-    weights = simplex_weights(masses, training, prior=prior, tol=SELECTION_TOL, max_steps=SELECTION_STEPS)
+    weights = simplex_weights(
+        masses, training, prior=prior, tol=SELECTION_TOL, least_gain=SELECTION_GAIN, max_steps=SELECTION_STEPS
+    )
     return mean_log_likelihood(masses, folds, (1 - TRACE) * weights + TRACE / len(weights))
