@@ -13,6 +13,7 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, FloatArray, IntArray
+from jointwise.engines.base import LEAST_FACTOR, PosteriorCounts
 from jointwise.engines.compiled_margins import (
     LEAST_BEND,
     LEAST_MASS,
@@ -61,6 +62,7 @@ class StackedAtoms:
     Parameters
     ----------
     masses : sequence of Places or arrays of shape (I_n, L_n)
+        Kept as the attribute `masses`.
 
     Examples
     --------
@@ -73,13 +75,14 @@ class StackedAtoms:
     """
 
     def __init__(self, masses: Sequence[Masses]) -> None:
+        self.masses = masses
         is_dense = np.array([not isinstance(d, Places) for d in masses])
         dense = [np.ravel(d) for d in masses if not isinstance(d, Places)]
         places = [d.bins for d in masses if isinstance(d, Places)]
         shapes = np.array([d.shape for d in masses], dtype=np.int64)
         sizes = np.where(is_dense, shapes.prod(axis=1), shapes[:, 1])
         at = np.where(is_dense, _before(np.where(is_dense, sizes, 0)), _before(np.where(is_dense, 0, sizes)))
-        self._n_bins = int(shapes[:, 0].sum())
+        self.n_bins = int(shapes[:, 0].sum())
         self._layout = locked(np.column_stack([_before(shapes[:, 0]), _before(shapes[:, 1]), at, is_dense, shapes]))
         self._dense = locked(np.concatenate([np.empty(0), *dense]))
         self._places = locked(np.concatenate([np.empty(0, dtype=np.int64), *places]))
@@ -91,31 +94,48 @@ class StackedAtoms:
         ----------
         coefficients : array of shape (sum L, F)
         """
-        found = np.empty((self._n_bins, coefficients.shape[1]))
-        _conditionals(self._dense, self._places, self._layout, locked(coefficients), found)
-        return found
+        return self._products(coefficients, np.ones(self.n_bins), 0.0)
 
-    def updated(
-        self, coefficients: FloatArray, counts: FloatArray, conditionals: FloatArray, prior: FloatArray
-    ) -> FloatArray:
-        r"""Return the coefficients after an EM update, normalised; a column without rows or prior stays as it is.
-
-        .. math:: B_n \leftarrow B_n \circ \bar D_n^\top (S_n / A_n) + \pi_n 1^\top.
+    def tables(self, coefficients: FloatArray, margins: FloatArray) -> FloatArray:
+        """A_n divided by the bin masses of the margins, and not below `LEAST_FACTOR`; shape (sum I, F).
 
         Parameters
         ----------
         coefficients : array of shape (sum L, F)
-        counts : array of shape (sum I, F)
-            S_n, the posterior counts.
-        conditionals : array of shape (sum I, F)
-            A_n, at the coefficients.
+        margins : array of shape (sum I,)
+        """
+        return self._products(coefficients, margins, LEAST_FACTOR)
+
+    def _products(self, coefficients: FloatArray, margins: FloatArray, least: float) -> FloatArray:
+        found = np.empty((self.n_bins, coefficients.shape[1]))
+        _products(self._dense, self._places, self._layout, locked(coefficients), locked(margins), least, found)
+        return found
+
+    def update(
+        self, point: FloatArray, counts: PosteriorCounts, tables: FloatArray, margins: FloatArray, prior: FloatArray
+    ) -> FloatArray:
+        r"""Return the point after an EM update, normalised; what has neither rows nor prior stays as it is.
+
+        .. math:: B_n \leftarrow B_n \circ \bar D_n^\top (S_n / A_n) + \pi_n 1^\top, \qquad
+                  \lambda[r] \leftarrow \textstyle\sum_i P(r \mid x_i).
+
+        Parameters
+        ----------
+        point : array of shape (1 + sum L, F)
+            Weights in the first row, then all B_n, stacked.
+        counts : PosteriorCounts
+            S_n and the sums of posteriors.
+        tables : array of shape (sum I, F)
+            As `tables` returns at the point.
+        margins : array of shape (sum I,)
         prior : array of shape (sum L,)
             Prior rows of each atom.
         """
-        update = np.empty(coefficients.shape)
-        _updated(
-            self._dense, self._places, self._layout, locked(coefficients), locked(counts), locked(conditionals),
-            locked(prior), update,
+        update = np.empty(point.shape)
+        update[0] = counts.totals / counts.totals.sum() if counts.totals.any() else point[0]
+        _update(
+            self._dense, self._places, self._layout, locked(point[1:]), locked(counts.counts), locked(tables),
+            locked(margins), locked(prior), update[1:],
         )  # fmt: skip
         return update
 
@@ -141,9 +161,11 @@ def leap(start: FloatArray, first: FloatArray, second: FloatArray, starts: IntAr
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _conditionals(
-    masses: AnyArray, places: AnyArray, layout: AnyArray, coefficients: AnyArray, found: AnyArray
-) -> None:
+def _products(
+    masses: AnyArray, places: AnyArray, layout: AnyArray, coefficients: AnyArray, margins: AnyArray, least: float,
+    found: AnyArray,
+) -> None:  # fmt: skip
+    n_components = found.shape[1]
     for n in range(len(layout)):
         bin_start, atom_start, at, is_dense, n_bins, n_atoms = layout[n]
         own = coefficients[atom_start : atom_start + n_atoms]
@@ -153,18 +175,18 @@ def _conditionals(
         else:
             here[:] = 0.0
             for l in range(n_atoms):
-                place = places[at + l]
-                for r in range(found.shape[1]):
-                    here[place, r] += own[l, r]
-    for i in range(found.shape[0]):
-        for r in range(found.shape[1]):
-            found[i, r] = max(found[i, r], LEAST_MASS)
+                for r in range(n_components):
+                    here[places[at + l], r] += own[l, r]
+        for i in range(n_bins):
+            scale = 1.0 / margins[bin_start + i]
+            for r in range(n_components):
+                here[i, r] = max(max(here[i, r], LEAST_MASS) * scale, least)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _updated(
-    masses: AnyArray, places: AnyArray, layout: AnyArray, coefficients: AnyArray, counts: AnyArray,
-    conditionals: AnyArray, prior: AnyArray, update: AnyArray,
+def _update(
+    masses: AnyArray, places: AnyArray, layout: AnyArray, coefficients: AnyArray, counts: AnyArray, tables: AnyArray,
+    margins: AnyArray, prior: AnyArray, update: AnyArray,
 ) -> None:  # fmt: skip
     n_components = coefficients.shape[1]
     quotient = np.empty((layout[:, 4].max(), n_components))
@@ -173,15 +195,15 @@ def _updated(
         bin_start, atom_start, at, is_dense, n_bins, n_atoms = layout[n]
         here = update[atom_start : atom_start + n_atoms]
         for i in range(n_bins):
+            margin = margins[bin_start + i]
             for r in range(n_components):
-                quotient[i, r] = counts[bin_start + i, r] / conditionals[bin_start + i, r]
+                quotient[i, r] = counts[bin_start + i, r] / (tables[bin_start + i, r] * margin)
         if is_dense:
             np.dot(masses[at : at + n_bins * n_atoms].reshape(n_bins, n_atoms).T, quotient[:n_bins], here)
         else:
             for l in range(n_atoms):
-                place = places[at + l]
                 for r in range(n_components):
-                    here[l, r] = quotient[place, r]
+                    here[l, r] = quotient[places[at + l], r]
         sums[:] = 0.0
         for l in range(n_atoms):
             for r in range(n_components):

@@ -13,14 +13,15 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.engines.base import PosteriorCounts, PosteriorEngine, bin_starts
+from jointwise.engines.base import LEAST_FACTOR, PosteriorCounts, PosteriorEngine, bin_starts
 from jointwise.engines.compiled_parts import in_threads, locked
 
 # The product is checked after this many columns, and scaled up if it is smaller than `_SMALL`. A factor is at least
 # `LEAST_FACTOR`, so it cannot underflow in between.
 _GUARD = 8
 _SMALL = 1e-60
-LEAST_FACTOR = 1e-30
+# Rows taken at a time: their posteriors and the tables of one column stay in the processor's nearest cache.
+_BLOCK = 256
 # Up to this many multiplications (rows x columns x components) one thread is faster than several.
 ONE_THREAD = 4_000_000
 
@@ -44,13 +45,15 @@ class CompiledEngine(PosteriorEngine):
         self._codes = locked(codes)
         # without weights, a single one stands for all rows
         self._weights = locked(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64))
-        self._starts = bin_starts(n_bins).astype(np.uint64)  # unsigned: numba tests whether a signed index is negative
-        gaps = np.asarray(n_bins, dtype=self._codes.dtype)
-        self._gaps = gaps if _has_gaps(self._codes, gaps) else gaps[:0]
+        # unsigned: numba tests whether a signed index is negative
+        self._starts = locked(bin_starts(n_bins).astype(np.uint64))
+        self._n_bins = locked(np.asarray(n_bins, dtype=np.uint64))
 
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
-        tables, mixing = np.maximum(tables, LEAST_FACTOR), np.ascontiguousarray(mixing)
+        if tables.min(initial=1.0) < LEAST_FACTOR:
+            tables = np.maximum(tables, LEAST_FACTOR)
+        tables, mixing = locked(tables), locked(mixing)
         n, n_parts = len(self._codes), 1
         if self._codes.size * len(mixing) > ONE_THREAD:
             n_parts = self._n_threads or numba.get_num_threads()
@@ -61,7 +64,7 @@ class CompiledEngine(PosteriorEngine):
             rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
             weights = self._weights[rows] if len(self._weights) > 1 else self._weights
             log_likelihood: float = _run(
-                self._codes[rows], self._starts, self._gaps, tables, mixing, weights, counts[part], totals[part]
+                self._codes[rows], self._n_bins, self._starts, tables, mixing, weights, counts[part], totals[part]
             )
             return log_likelihood
 
@@ -71,57 +74,58 @@ class CompiledEngine(PosteriorEngine):
         return PosteriorCounts(counts.sum(axis=0), totals.sum(axis=0), float(np.sum(log_likelihoods)))
 
 
-@numba.njit(cache=True, nogil=True)
-def _has_gaps(codes: AnyArray, gaps: AnyArray) -> bool:
-    """Return whether some cell is missing."""
-    for i in range(codes.shape[0]):
-        for column in range(codes.shape[1]):
-            if codes[i, column] >= gaps[column]:
-                return True
-    return False
-
-
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def _run(
-    codes: AnyArray, starts: AnyArray, gaps: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
+    codes: AnyArray, n_bins: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
     counts: AnyArray, totals: AnyArray,
 ) -> float:  # fmt: skip
     """Take one run of rows; add to counts (bins, F) and totals (F,), return the log-likelihood."""
     n, n_columns = codes.shape
     n_components = mixing.shape[0]
     each = 1 if len(weights) > 1 else 0  # a single weight stands for all rows
-    some_missing = len(gaps) > 0
-    posterior = np.empty(n_components)
+    n_block = max(min(_BLOCK, n), 1)
+    posterior, scale = np.empty((n_block, n_components)), np.empty(n_block)
+    own = np.empty((n_columns, n_block), dtype=codes.dtype)
     log_likelihood = 0.0
-    for i in range(n):
-        for r in range(n_components):
-            posterior[r] = mixing[r]
-        scale = 0.0
+    for first in range(0, n, n_block):
+        n_here = min(n_block, n - first)
+        for i in range(n_here):
+            scale[i] = 0.0
+            for r in range(n_components):
+                posterior[i, r] = mixing[r]
+            for column in range(n_columns):
+                own[column, i] = codes[first + i, column]
         for column in range(n_columns):
-            code = codes[i, column]
-            if not (some_missing and code >= gaps[column]):
-                factors = tables[starts[column] + np.uint64(code)]
-                for r in range(n_components):
-                    posterior[r] *= factors[r]
-            if column % _GUARD == _GUARD - 1:
-                largest = posterior.max()
-                if largest < _SMALL:
-                    scale += np.log(largest)
+            start, end = starts[column], n_bins[column]
+            for i in range(n_here):
+                code = np.uint64(own[column, i])
+                if code < end:  # no view of a row here: counting references to it would take longer
                     for r in range(n_components):
-                        posterior[r] /= largest
-        total = 0.0
-        for r in range(n_components):
-            total += posterior[r]
-        weight = weights[i * each]
-        log_likelihood += weight * (np.log(total) + scale)
-        share = weight / total
-        for r in range(n_components):
-            posterior[r] *= share
-            totals[r] += posterior[r]
+                        posterior[i, r] *= tables[start + code, r]
+            if column % _GUARD == _GUARD - 1:
+                for i in range(n_here):
+                    largest = posterior[i, 0]
+                    for r in range(1, n_components):
+                        largest = max(largest, posterior[i, r])
+                    if largest < _SMALL:
+                        scale[i] += np.log(largest)
+                        for r in range(n_components):
+                            posterior[i, r] /= largest
+        for i in range(n_here):
+            total = 0.0
+            for r in range(n_components):
+                total += posterior[i, r]
+            weight = weights[(first + i) * each]
+            log_likelihood += weight * (np.log(total) + scale[i])
+            share = weight / total
+            for r in range(n_components):
+                posterior[i, r] *= share
+                totals[r] += posterior[i, r]
         for column in range(n_columns):
-            code = codes[i, column]
-            if not (some_missing and code >= gaps[column]):
-                sums = counts[starts[column] + np.uint64(code)]
-                for r in range(n_components):
-                    sums[r] += posterior[r]
+            start, end = starts[column], n_bins[column]
+            for i in range(n_here):
+                code = np.uint64(own[column, i])
+                if code < end:
+                    for r in range(n_components):
+                        counts[start + code, r] += posterior[i, r]
     return log_likelihood

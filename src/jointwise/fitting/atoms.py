@@ -101,11 +101,11 @@ def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[Masses], tol: 
     problem = learned.problem
     factors = solve(RowsEM(learned.factors, tol=0.0), problem, max_steps=STEPS_PER_MOVE).value
     point = factors.point
-    conditionals, found = problem.posterior(point)
+    tables, found = problem.posterior(point)
     history = (*learned.history, _objective(problem, point, found, held))
     if _is_settled(history, tol):
         return replace(learned, factors=factors, history=history)
-    quotient = found.counts / conditionals
+    quotient = found.counts / (tables * problem.bin_margins[:, None])
     atoms = tuple(
         d if isinstance(masses, Places) else moved(d, axis, masses * (quotient[bins] @ b.T) + HOLD_ROWS * place)
         for d, axis, masses, bins, b, place in zip(

@@ -34,7 +34,7 @@ from jointwise.solvers.accelerated import EMState
 # Seconds between two writes while a stage runs. A write takes milliseconds.
 INTERVAL = 5.0
 # The version rises with any change of the layout below, or of a fit that would make it go on differently.
-FORM = Form("checkpoint", b"JW-RESUME\n", 2)
+FORM = Form("checkpoint", b"JW-RESUME\n", 3)
 ADVICE = "Delete the file, or give `checkpoint` another path."
 # Rows whose codes identify a table, besides the counts of its bins.
 SAMPLED_ROWS = 4096

@@ -42,10 +42,19 @@ class RowsProblem:
     rows: PosteriorEngine
     n_rows: float
     beta: float
+    _atoms: StackedAtoms | None = None
 
     def __post_init__(self) -> None:
         if not self.beta >= 0:
             raise InputError(f"beta must be zero or more; got {self.beta!r}.")
+        if self._atoms is None or self._atoms.masses is not self.masses:  # `replace` hands on those of equal masses
+            object.__setattr__(self, "_atoms", StackedAtoms(self.masses))
+
+    @property
+    def atoms(self) -> StackedAtoms:
+        """The masses of all variables, ready for products."""
+        assert self._atoms is not None  # set above
+        return self._atoms
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -70,30 +79,25 @@ class RowsProblem:
 
     def conditionals(self, coefficients: FloatArray) -> FloatArray:
         """A_n = Dbar_n B_n, stacked; shape (sum I, F)."""
-        return self._atoms.conditionals(coefficients)
-
-    @cached_property
-    def _atoms(self) -> StackedAtoms:
-        return StackedAtoms(self.masses)
+        return self.atoms.conditionals(coefficients)
 
     def update(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective at a point (weights, then all B_n, stacked) and the point after one EM update.
 
         The objective is the negative log-posterior per row, less that of independence.
         """
-        coefficients = point[1:]
-        conditionals, found = self.posterior(point)
-        update = np.empty_like(point)
-        update[0] = found.totals / found.totals.sum() if found.totals.any() else point[0]
-        update[1:] = self._atoms.updated(coefficients, found.counts, conditionals, self.prior)
-        log_posterior = found.log_likelihood - self.divergence(coefficients)
-        return -log_posterior / self.n_rows, update
+        tables, found = self.posterior(point)
+        log_posterior = found.log_likelihood - self.divergence(point[1:])
+        return -log_posterior / self.n_rows, self.atoms.update(point, found, tables, self.bin_margins, self.prior)
 
     def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorCounts]:
-        """Return the conditionals at a point, shape (sum I, F), and the posterior counts of a pass over the rows."""
-        conditionals = self.conditionals(point[1:])
+        """Return the conditionals at a point, divided by the margins, and the posterior counts of a pass over the rows.
+
+        Their shape is (sum I, F).
+        """
         # divided by the margins the factors are near one, so products over many variables stay in range
-        return conditionals, self.rows.posterior_counts(conditionals / self.bin_margins[:, None], point[0])
+        tables = self.atoms.tables(point[1:], self.bin_margins)
+        return tables, self.rows.posterior_counts(tables, point[0])
 
     def divergence(self, coefficients: FloatArray) -> float:
         """Return the prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
