@@ -184,10 +184,20 @@ class Dictionary:
         """P(low < X <= high) under each atom; shape (n, L), or (L,) for two numbers."""
         return self._gather(lambda f: f.mass(low, high))
 
+    def partition(self, edges: ArrayLike) -> FloatArray:
+        """Mass of each interval that rising edges cut the line into, under each atom; shape (K + 1, L).
+
+        The intervals are (-inf, e_1], (e_1, e_2], ..., (e_K, inf).
+        """
+        return self._gather(lambda f: f.partition(edges))
+
     def closed_mass(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
         """P(low <= X <= high) under each atom; shape (n, L), or (L,) for two numbers."""
         low = np.asarray(low, dtype=float)
-        return self._gather(lambda f: f.mass(_just_below(f, low), high))
+        if low.ndim or np.ndim(high):
+            return self._gather(lambda f: f.mass(_just_below(f, low), high))
+        n_below, edges = int(np.isfinite(low)), [float(end) for end in (low, high) if np.isfinite(end)]
+        return self._gather(lambda f: f.partition([_just_below(f, edges[0]), *edges[1:]] if n_below else edges)[n_below])
 
     def point_mass(self, x: ArrayLike) -> FloatArray:
         """P(X = x) under each atom, zero for atoms with a density; shape (n, L)."""
@@ -238,7 +248,7 @@ class Dictionary:
         if isinstance(axis, DiscreteAxis):
             return self.pdf(axis.values)
         assert isinstance(axis, BinnedAxis)  # the only other kind
-        intervals = self._gather(lambda f: f.partition(axis.edges))
+        intervals = self.partition(axis.edges)
         if not len(axis.spikes):
             return intervals
         at_spikes = self.point_mass(axis.spikes)

@@ -120,9 +120,12 @@ class Truncated(Derived):
 
     @cached_property
     def _total(self) -> FloatArray:
-        with np.errstate(all="ignore"):  # as in `mass`
-            total = self.base._mass(*(np.full(self.base.n_atoms, end) for end in (self.low, self.high)))
-        return np.asarray(total)
+        if np.ndim(self.low) or np.ndim(self.high):
+            with np.errstate(all="ignore"):  # as in `mass`
+                ends = (np.full(self.base.n_atoms, end) for end in (self.low, self.high))
+                return np.asarray(self.base._mass(*ends))
+        ends = [end for end in (self.low, self.high) if np.isfinite(end)]
+        return np.asarray(self.base.partition(ends)[int(np.isfinite(self.low))])
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of each atom's support, cut to the interval."""

@@ -61,7 +61,14 @@ class ParametricFamily(Family):
     def take(self, index: ArrayLike) -> Family:
         """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
         index = np.asarray(index)
-        return type(self)(**{name: getattr(self, name)[index] for name in self.parameter_names()})
+        chosen = {name: getattr(self, name)[index] for name in self.parameter_names()}
+        if any(value.ndim != 1 or not value.size for value in chosen.values()):
+            return type(self)(**chosen)  # which says what is wrong
+        family = object.__new__(type(self))  # some of the values that were checked need no second check
+        for name, value in chosen.items():
+            value.setflags(write=False)
+            object.__setattr__(family, name, value)
+        return family
 
     def _truncate(self, low: float, high: float) -> Family:
         start, end = self.support()

@@ -225,7 +225,7 @@ def beyond_range(
     """
     low, high = _outward(*ends) if variable.kind is Kind.CONTINUOUS and not is_temporal(variable.dtype) else ends
     dictionary, coefficients = mixture.factor(n)
-    below, above = dictionary.mass([-np.inf, high], [np.nextafter(low, -np.inf), np.inf]) @ coefficients
+    below, _, above = dictionary.partition([np.nextafter(low, -np.inf), high]) @ coefficients
     return (
         Aside(variable.name, beyond_text(variable, low, above=False), "range", below, 0.0, n_rows),
         Aside(variable.name, beyond_text(variable, high, above=True), "range", above, 0.0, n_rows),

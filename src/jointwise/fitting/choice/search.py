@@ -55,7 +55,7 @@ AVERAGED = 3
 
 # Choices are compared fold by fold. They are told apart on the first one alone if they differ there by this many
 # standard errors, found from this many blocks of its rows.
-CLEAR_ERRORS, BLOCKS = 4.0, 8
+CLEAR_ERRORS, BLOCKS = 2.5, 8
 
 # Held-out log-likelihoods of the blocks of a fold by set of dictionaries, number of components, strength of the prior,
 # whether atoms are learned, and fold. Those of averages have the number of the set plus that of all sets.
@@ -280,31 +280,32 @@ class _Search:
         """Return the number of components and beta with the highest score found uphill from a place."""
         at = _position(self._numbers, n_components), _position(self._betas, beta)
         while True:
-            best = self._better((at[0], at[1] + 1), (at[0], at[1] - 1))
-            if not self._gains(best, at):
-                best = self._better((at[0] + 1, at[1]), (at[0] - 1, at[1]))
-            if not self._gains(best, at):
+            better = self._better(at, (at[0], at[1] + 1), (at[0], at[1] - 1))
+            if better is None:
+                better = self._better(at, (at[0] + 1, at[1]), (at[0] - 1, at[1]))
+            if better is None:
                 break
-            at = best
-        if self._numbers[0] == 1 and not self._gains(at, (0, at[1])):
+            at = better
+        if self._numbers[0] == 1 and at[0] > 0 and not self._difference(at, (0, at[1])) > LEAST_GAIN:
             at = 0, at[1]
         return self._numbers[at[0]], self._betas[at[1]]
 
-    def _is_there(self, at: tuple[int, int]) -> bool:
-        return 0 <= at[0] < len(self._numbers) and 0 <= at[1] < len(self._betas)
+    def _better(self, at: tuple[int, int], *neighbours: tuple[int, int]) -> tuple[int, int] | None:
+        """Return the best of two neighbours of a place if it gains; None if neither does."""
+        there = [(n, b) for n, b in neighbours if 0 <= n < len(self._numbers) and 0 <= b < len(self._betas)]
+        _prepare([(self, self._tried(place), 0) for place in (at, *there)])
+        # a neighbour that is clearly worse is not looked at again
+        there = [place for place in there if not first_difference(self, self._tried(place), self, self._tried(at)) < 0]
+        if not there:
+            return None
+        best = there[0] if len(there) == 1 or self._difference(there[1], there[0]) <= 0 else there[1]
+        return best if self._difference(best, at) > LEAST_GAIN else None
 
-    def _better(self, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-        """Return the better of two places, the first if they are equal; a place off the ladders is worse than all."""
-        if not self._is_there(other):
-            return one
-        return other if not self._is_there(one) or self._difference(other, one) > 0 else one
-
-    def _gains(self, new: tuple[int, int], old: tuple[int, int]) -> bool:
-        return self._is_there(new) and new != old and self._difference(new, old) > LEAST_GAIN
+    def _tried(self, at: tuple[int, int]) -> Tried:
+        return Tried(self._numbers[at[0]], self._betas[at[1]])
 
     def _difference(self, one: tuple[int, int], other: tuple[int, int]) -> float:
-        places = (Tried(self._numbers[number], self._betas[beta]) for number, beta in (one, other))
-        return difference(self, next(places), self, next(places))
+        return difference(self, self._tried(one), self, self._tried(other))
 
     def held_out(self, tried: Tried, n_folds: int | None = None) -> float:
         """Mean log-likelihood of the bins of held-out rows, of all folds or the first ones, after short runs."""
@@ -340,15 +341,25 @@ def difference(search: _Search, tried: Tried, other: _Search, by: Tried) -> floa
 
     Folds that would not change the order are left out: if the choices are far apart on the first fold, that is enough.
     """
-    first, n_folds = search.folds[0], len(search.folds)
+    clear = first_difference(search, tried, other, by)
+    if clear:
+        return clear
+    _prepare([(one, what, k) for k in range(len(search.folds)) for one, what in ((search, tried), (other, by))])
+    return search.held_out(tried) - other.held_out(by)
+
+
+def first_difference(search: _Search, tried: Tried, other: _Search, by: Tried) -> float:
+    """Return the difference on the first fold, or zero if it is not far beyond noise and there are more folds."""
+    fold = search.folds[0]
     _prepare([(search, tried, 0), (other, by, 0)])
     gains = np.subtract(search.block_scores(tried, 0), other.block_scores(by, 0))
-    mean = gains.sum() / first.n_rows
-    error = np.sqrt(np.sum((gains - mean * first.sizes) ** 2) * len(gains) / max(len(gains) - 1, 1)) / first.n_rows
-    if n_folds == 1 or (len(gains) == BLOCKS and abs(mean) > CLEAR_ERRORS * error + LEAST_GAIN):
-        return float(mean)
-    _prepare([(one, what, k) for k in range(1, n_folds) for one, what in ((search, tried), (other, by))])
-    return search.held_out(tried) - other.held_out(by)
+    mean = float(gains.sum() / fold.n_rows)
+    if len(search.folds) == 1:
+        return mean
+    if len(gains) < BLOCKS:
+        return 0.0
+    error = np.sqrt(np.sum((gains - mean * fold.sizes) ** 2) * len(gains) / (len(gains) - 1)) / fold.n_rows
+    return mean if abs(mean) > CLEAR_ERRORS * error + LEAST_GAIN else 0.0
 
 
 def _prepare(wanted: Sequence[tuple[_Search, Tried, int]]) -> None:
