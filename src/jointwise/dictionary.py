@@ -196,8 +196,7 @@ class Dictionary:
         low = np.asarray(low, dtype=float)
         if low.ndim or np.ndim(high):
             return self._gather(lambda f: f.mass(_just_below(f, low), high))
-        n_below, edges = int(np.isfinite(low)), [float(end) for end in (low, high) if np.isfinite(end)]
-        return self._gather(lambda f: f.partition([_just_below(f, edges[0]), *edges[1:]] if n_below else edges)[n_below])
+        return self._gather(lambda f: f.inside(float(_just_below(f, low)), float(np.asarray(high))))
 
     def point_mass(self, x: ArrayLike) -> FloatArray:
         """P(X = x) under each atom, zero for atoms with a density; shape (n, L)."""

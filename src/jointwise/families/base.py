@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -156,6 +157,12 @@ class Family(ABC):
         with np.errstate(all="ignore"):  # as in `mass`
             return self._partition(_points(edges))
 
+    def inside(self, low: float, high: float) -> FloatArray:
+        """P(low < X <= high) under each atom, as :meth:`mass` of one interval; shape (L,)."""
+        if not low < high:
+            return np.zeros(self.n_atoms)
+        return self.partition([end for end in (low, high) if math.isfinite(end)])[int(low > -math.inf)]
+
     # ---- draws and summaries -----------------------------------------------------------------------------
 
     def sample(self, atoms: ArrayLike, rng: np.random.Generator) -> FloatArray:
@@ -191,7 +198,7 @@ class Family(ABC):
         Raises ImpossibleEventError if an atom has no mass there.
         """
         low, high = float(low), float(high)
-        impossible = ~(self.mass(low, high) > 0)
+        impossible = ~(self.inside(low, high) > 0)
         if impossible.any():
             raise ImpossibleEventError(
                 f"Atom {int(np.flatnonzero(impossible)[0])} of {self.n_atoms} {self.name} atoms has no mass "
@@ -202,7 +209,7 @@ class Family(ABC):
     @classmethod
     def parameter_names(cls) -> tuple[str, ...]:
         """Return the names of the fields, in the order of the constructor."""
-        return tuple(f.name for f in fields(cls))  # type: ignore[arg-type]  # final classes are dataclasses
+        return _field_names(cls)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain form, {"family": name, parameter: value, ...}, nested where there is a "base"."""
@@ -228,6 +235,11 @@ class Family(ABC):
             out = np.where(x == -np.inf, at_minus_infinity, np.where(x == np.inf, at_infinity, out))
             out = np.where(np.isnan(x), np.nan, out)
         return out
+
+
+@cache
+def _field_names(family: type[Family]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(family))  # type: ignore[arg-type]  # final classes are dataclasses
 
 
 def _points(x: ArrayLike) -> FloatArray:

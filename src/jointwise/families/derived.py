@@ -124,8 +124,7 @@ class Truncated(Derived):
             with np.errstate(all="ignore"):  # as in `mass`
                 ends = (np.full(self.base.n_atoms, end) for end in (self.low, self.high))
                 return np.asarray(self.base._mass(*ends))
-        ends = [end for end in (self.low, self.high) if np.isfinite(end)]
-        return np.asarray(self.base.partition(ends)[int(np.isfinite(self.low))])
+        return self.base.inside(float(self.low), float(self.high))
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of each atom's support, cut to the interval."""

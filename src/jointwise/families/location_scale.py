@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 from scipy import special
 
-from jointwise.families.base import LOG_SQRT_2PI, NARROW, times_density
+from jointwise.families.base import LOG_SQRT_2PI
 from jointwise.families.parametric import ParametricFamily
 
 if TYPE_CHECKING:
@@ -62,24 +62,12 @@ class LocationScale(ParametricFamily):
     def _sf(self, x: FloatArray) -> FloatArray:
         return self._standard_cdf((self.loc - x) / self.scale)
 
-    def _partition(self, edges: FloatArray) -> FloatArray:
-        if not len(edges):
-            return np.ones((1, self.n_atoms))
-        z = (edges - self.loc) / self.scale
-        tail = self._standard_cdf(-np.abs(z))  # of the nearer end: by symmetry it gives both tails
-        is_below = z < 0
+    def _both_sides(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        z = (x - self.loc) / self.scale
+        tail = self._standard_cdf(-np.abs(z))  # by symmetry, the smaller one gives both
         rest = 1 - tail
-        below, above = np.where(is_below, tail, rest), np.where(is_below, rest, tail)
-        masses = np.empty((len(edges) + 1, self.n_atoms))
-        masses[0], masses[-1] = below[0], above[-1]
-        inner = masses[1:-1]
-        np.maximum(np.where(z[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1]), 0.0, out=inner)
-        narrow = inner < NARROW * tail[:-1]
-        if narrow.any():
-            width = edges[1:] - edges[:-1]
-            dense = times_density(width, self._logpdf(edges[:-1] + 0.5 * width))
-            np.copyto(inner, dense, where=narrow)
-        return masses
+        is_below = z < 0
+        return np.where(is_below, tail, rest), np.where(is_below, rest, tail)
 
     def _ppf(self, q: FloatArray) -> FloatArray:
         return self.loc + self.scale * self._standard_ppf(q)
