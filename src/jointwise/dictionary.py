@@ -254,6 +254,22 @@ class Dictionary:
         np.subtract.at(intervals, np.searchsorted(axis.edges, axis.spikes), at_spikes)
         return np.vstack([intervals, at_spikes])
 
+    def mixed_masses(self, axis: Axis, coefficients: FloatArray) -> FloatArray:
+        """Bin masses of mixtures of the atoms: `masses` times coefficients (L, F); shape (n_bins, F).
+
+        Where every atom is a single value, no matrix of masses is made.
+
+        >>> from jointwise.axes import DiscreteAxis
+        >>> Dictionary.categories(2).mixed_masses(DiscreteAxis([0.0, 1.0, 2.0]), np.array([[0.2], [0.8]])).ravel()
+        array([0.2, 0.8, 0. ])
+        """
+        bins = self.bins(axis)
+        if bins is None:
+            return np.asarray(self.masses(axis) @ coefficients)
+        found = np.zeros((axis.n_bins, coefficients.shape[1]))
+        np.add.at(found, bins, coefficients)
+        return found
+
     def bins(self, axis: Axis) -> IntArray | None:
         """Return the bin that holds each atom, shape (L,); None unless every atom is a single value of the axis.
 

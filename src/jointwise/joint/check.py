@@ -256,7 +256,7 @@ def _outward(low: float, high: float) -> tuple[float, float]:
 def _masses(mixture: Expert, n: int, axis: Axis) -> FloatArray:
     """Return the probability of each bin of variable ``n`` under each component; shape (n_bins, F)."""
     dictionary, coefficients = mixture.factor(n)
-    return np.asarray(dictionary.masses(axis) @ coefficients)
+    return dictionary.mixed_masses(axis, coefficients)
 
 
 def _sample(X: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
