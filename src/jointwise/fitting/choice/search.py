@@ -269,7 +269,7 @@ class _Search:
         self._dictionaries = tuple(dictionaries)
         self._axes = folds[0][0].axes
         self.folds = [_Fold(part, rest, dictionaries) for part, rest in folds]
-        most = max(min(rest.n_rows for _, rest in folds) / ROWS_PER_COMPONENT, 1)
+        most = max(min(min(rest.n_rows / ROWS_PER_COMPONENT, len(rest)) for _, rest in folds), 1)
         self._numbers = [number for number in numbers if number <= most] or [min(numbers)]
         self._betas = betas
         self._seed = seed
