@@ -21,7 +21,13 @@ LEAST_MASS = 1e-290
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def weights_of(
-    masses: AnyArray, shares: AnyArray, prior: AnyArray, tol: float, least_gain: float, max_steps: int, weights: AnyArray
+    masses: AnyArray,
+    shares: AnyArray,
+    prior: AnyArray,
+    tol: float,
+    least_gain: float,
+    max_steps: int,
+    weights: AnyArray,
 ) -> None:
     """Fill the weights (K, L) of K mixtures of the same atoms, from uniform ones; see `solvers.simplex_weights`.
 

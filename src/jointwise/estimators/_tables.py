@@ -66,9 +66,9 @@ def warn_of_weights(rows: Rows) -> None:
     n = len(rows)
     if rows.n_rows > 0 and not FEWEST <= rows.n_rows / n <= MOST:
         warn_caller(
-            f"The weights of the {n:,} rows sum to {rows.n_rows:.3g}. A weight says how often its row counts, so the fit "
-            f"trusts them as it would {rows.n_rows:.3g} rows. If they only say how rows compare with each other, divide "
-            "them by their mean: sample_weight / sample_weight.mean().",
+            f"The weights of the {n:,} rows sum to {rows.n_rows:.3g}. A weight says how often its row counts, so the "
+            f"fit trusts them as it would {rows.n_rows:.3g} rows. If they only say how rows compare with each other, "
+            "divide them by their mean: sample_weight / sample_weight.mean().",
             WeightsWarning,
         )
 

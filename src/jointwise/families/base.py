@@ -161,7 +161,8 @@ class Family(ABC):
         """P(low < X <= high) under each atom, as :meth:`mass` of one interval; shape (L,)."""
         if not low < high:
             return np.zeros(self.n_atoms)
-        return self.partition([end for end in (low, high) if math.isfinite(end)])[int(low > -math.inf)]
+        masses = self.partition([end for end in (low, high) if math.isfinite(end)])
+        return np.asarray(masses[int(low > -math.inf)])
 
     # ---- draws and summaries -----------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from reprlib import repr as short
 from typing import Any
 
+import numpy as np
+
 from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary

@@ -13,7 +13,7 @@ import numpy as np
 from jointwise._typing import FloatArray, IntArray
 from jointwise.engines.atoms import leap
 from jointwise.engines.base import bin_starts
-from jointwise.engines.compiled_margins import LEAST_MASS as LEAST_MASS
+from jointwise.engines.compiled_margins import LEAST_MASS as LEAST_MASS  # noqa: PLC0414  # solvers share it
 from jointwise.solvers.base import ProblemT, Solver
 from jointwise.solvers.factors import Factors, stacked_slices
 

@@ -204,14 +204,19 @@ class _Book:
     checkpoint: Checkpoint
 
     def has(self, tried: Tried, fold: int) -> bool:
-        return (self.number, tried.n_components, tried.beta, tried.learn, fold) in self.scores
+        return self._key(tried, fold) in self.scores
+
+    def _key(self, tried: Tried, fold: int) -> tuple[int, int, float, bool, int]:
+        return self.number, tried.n_components, tried.beta, tried.learn, fold
 
     def score(self, tried: Tried, fold: int, compute: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-        key = self.number, tried.n_components, tried.beta, tried.learn, fold
-        if key not in self.scores:
-            self.scores[key] = compute()
-            self.checkpoint.keep("search", scores_to_dict(self.scores), draws_again=True)
-        return self.scores[key]
+        if not self.has(tried, fold):
+            self.keep(tried, fold, compute())
+        return self.scores[self._key(tried, fold)]
+
+    def keep(self, tried: Tried, fold: int, scores: tuple[float, ...]) -> None:
+        self.scores[self._key(tried, fold)] = scores
+        self.checkpoint.keep("search", scores_to_dict(self.scores), draws_again=True)
 
 
 @dataclass(frozen=True)
@@ -369,7 +374,7 @@ def _prepare(wanted: Sequence[tuple[_Search, Tried, int]]) -> None:
         one.folds[k].prepare()
     found = in_threads(lambda i: missing[i][0].run(*missing[i][1:]), len(missing), n_cores())
     for (one, tried, k), scores in zip(missing, found, strict=True):
-        one.book.score(tried, k, lambda scores=scores: scores)
+        one.book.keep(tried, k, scores)
 
 
 def short_run(problem: RowsProblem, n_components: int, rng: np.random.Generator, n_starts: int = 1) -> Factors:
