@@ -363,8 +363,11 @@ def _locations(low: float, high: float, step: float | None, n: int | None) -> Fl
     return np.asarray(low + step * np.arange(int(np.floor((high - low) / step + 1e-9)) + 1))
 
 
+LOCATION_SCALE = {key: family for key, family in FAMILIES.items() if issubclass(family, LocationScale)}
+
+
 def _location_scale(name: str) -> type[LocationScale]:
-    known = {key: family for key, family in FAMILIES.items() if issubclass(family, LocationScale)}
+    known = LOCATION_SCALE
     if name not in known:
         raise UnknownNameError(f"Unknown location-scale family {shown(name)}. Known: {', '.join(known)}.")
     return known[name]

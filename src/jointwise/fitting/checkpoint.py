@@ -390,6 +390,8 @@ def _learned_from_dict(data: Mapping[str, Any], start: Learned, axes: Sequence[A
     atoms = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
     if [d.n_atoms for d in atoms] != [d.n_atoms for d in start.dictionaries]:
         raise FileFormatError("its learned dictionaries must have as many atoms as the ones they started from")
+    # atoms that are single values are not learned, and models share them
+    atoms = tuple(old if old.is_identity else new for old, new in zip(start.dictionaries, atoms, strict=True))
     problem = with_atoms(start.problem, atoms, axes)
     point = _checked_point(data["point"], problem.slices, start.factors.n_components)
     return Learned(atoms, problem, Factors.at(point, problem.slices), _history(data["history"]))

@@ -15,7 +15,7 @@ import numpy as np
 
 from jointwise._checks import unknown_name
 from jointwise._typing import FloatArray
-from jointwise.axes import Axis
+from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary, innermost
 from jointwise.families import Gaussian, Laplace
 from jointwise.fitting.choice.candidates import FAMILIES, as_given, candidate_dictionaries, sharpened
@@ -150,7 +150,20 @@ def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.G
     if len(candidates) == 1:
         return _Scored(candidates, np.zeros((1, N_FOLDS)))
     folds = split_counts(counts, N_FOLDS, rng)
-    return _Scored(candidates, np.stack([held_out(candidate.masses(axis), folds) for candidate in candidates]))
+    return _Scored(candidates, np.stack([held_out(masses, folds) for masses in _each_masses(candidates, axis)]))
+
+
+def _each_masses(candidates: Sequence[Dictionary], axis: Axis) -> Iterator[FloatArray]:
+    """Yield the bin masses of each candidate; those of a batch of atoms that several share are computed once."""
+    if not isinstance(axis, BinnedAxis) or len(axis.spikes):
+        yield from (candidate.masses(axis) for candidate in candidates)
+        return
+    known: dict[int, FloatArray] = {}
+    for candidate in candidates:
+        for family in candidate.families:
+            if id(family) not in known:
+                known[id(family)] = family.partition(axis.edges)
+        yield np.concatenate([known[id(family)] for family in candidate.families], axis=1)
 
 
 def as_good_as_best(scores: FloatArray, slack: float) -> list[int]:
