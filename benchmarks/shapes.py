@@ -4,7 +4,8 @@ Each shape is fitted by every model and by the rival in turn, several times; the
 machine only makes them slower. The time of the processor, over all threads, depends less on what else runs. A first
 fit, not counted, loads packages and compiled code. Rows are a cloud with a factor for every fifth column, every third
 column exponentiated. Mixed tables have every second column cut into five categories, and stand beside StepMix where it
-is installed. Growth exponents are slopes of the logarithm of seconds.
+is installed. Growth exponents are slopes of the logarithm of seconds. With OMP_NUM_THREADS=1 the rival has one thread;
+on a busy machine it is then many times faster than with several, so give the setting with the figures.
 """
 
 from __future__ import annotations
