@@ -84,6 +84,10 @@ class LeftOutWarning(UserWarning):
     """Columns that only name the rows were left out of the fit."""
 
 
+class WeightsWarning(UserWarning):
+    """Weights sum to far more or far fewer rows than the table has; the message says how to scale them."""
+
+
 class RareEventWarning(UserWarning):
     """The event conditioned on is nearly impossible under the density, so the answer extrapolates."""
 
