@@ -22,8 +22,10 @@ from jointwise.estimators.tree_mixture import TreeMixture
 from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting.blocks import WARPS, choose_columns
 from jointwise.fitting.checkpoint import open_checkpoint
+from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.fitting.trees import MOST_COLUMNS
+from jointwise.fitting.weighing import PART_COLUMNS
 from jointwise.rows.base import Rows
 
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
@@ -173,7 +175,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         """Return the experts to be stacked, checked."""
         if isinstance(self.experts, str) and self.experts == "auto":
             blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in WARPS]
-            return [("jupad", JUPAD()), *blocks, ("trees", TreeMixture())]
+            return [("jupad", JUPAD()), *blocks, ("trees", TreeMixture()), ("many_trees", TreeMixture("many"))]
         pairs = self.experts if isinstance(self.experts, Sequence) and not isinstance(self.experts, str) else ()
         if not pairs or not all(_is_named_expert(pair) for pair in pairs):
             raise InputError(
@@ -235,6 +237,8 @@ def _suits(expert: ExpertEstimator[Any], rows: Rows) -> bool:
     if isinstance(expert, GaussianBlocks):
         return len(choose_columns(rows).columns) >= LEAST_BLOCK
     if isinstance(expert, TreeMixture):
+        if expert.n_components == "many" and (len(rows) < SMALL_TABLE or len(rows.axes) <= PART_COLUMNS):
+            return False
         return LEAST_TREE <= len(rows.axes) <= MOST_COLUMNS
     return True
 

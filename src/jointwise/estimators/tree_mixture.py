@@ -45,8 +45,10 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
 
     Parameters
     ----------
-    n_components : int or "auto"
-        Number of trees F at the start of each model. "auto" chooses by held-out likelihood.
+    n_components : int, "auto" or "many"
+        Number of trees F at the start of each model. "auto" chooses by held-out likelihood of rows. "many" is one tree
+        for each 120 rows, up to 256, with 8 states, weak priors (alpha 1, gamma 10) and 2 models where these are
+        "auto", and EM ends early. Many trees answer questions about few columns better, and predict whole rows worse.
     n_states : int or "auto"
         Most bins of a column of numbers; "auto" is 4, 8, 16 or 32, by held-out likelihood. Spikes come on top. Bins are
         merged from many quantile bins, neighbours that tell the same of other columns first, and their edges then move
@@ -122,7 +124,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = "auto",
+        n_components: int | Literal["auto", "many"] = "auto",
         *,
         n_states: int | Literal["auto"] = "auto",
         alpha: float | Literal["auto"] = "auto",
@@ -224,4 +226,5 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         def single(choice: TreeChoice) -> TreeChoice:
             return replace(choice, n_models=1)
 
-        return Learner(name, look, choose, single, learn)
+        many = options.n_components == "many"  # a short look at rows does not tell what these are for
+        return Learner(name, None if many else look, choose, single, learn, TreeChoice.for_folds)

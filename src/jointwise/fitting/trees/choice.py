@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -39,6 +39,8 @@ LEAST_GAIN = 5e-3
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
+# Many trees: rows of each, their largest number, states, prior, starts, and the tolerance that ends them early.
+MANY_ROWS, MOST_MANY, MANY_STATES, MANY_PRIOR, MANY_MODELS, MANY_TOL = 120, 256, 8, (1.0, 10.0), 2, 0.05
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class TreeChoice:
         Mean log-likelihood of held-out rows beyond that of independent columns. None where there was nothing to choose.
     dictionaries : mapping of str to Dictionary
         Those of columns for which they are chosen already; others are chosen for the rows that are fitted.
+    tol : float
+        Tolerance of runs that are to end early; zero for that of the options.
     """
 
     n_components: int
@@ -68,6 +72,13 @@ class TreeChoice:
     n_models: int = 1
     held_out: float | None = None
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
+    tol: float = 0.0
+
+    def for_folds(self) -> TreeChoice:
+        """Return the choice as it suits the fewer rows that folds learn from: many trees are fewer there."""
+        if not self.tol:
+            return self
+        return replace(self, n_components=min(self.n_components, SEARCH_ROWS // MANY_ROWS))
 
 
 def choose_trees(
@@ -87,6 +98,8 @@ def choose_trees(
     checkpoint : Checkpoint, optional
         Keeps each score.
     """
+    if options.n_components == "many":
+        return _many(design, rows, options)
     n_models = number_of_models(options, len(rows))
     most = max(min(rows.n_rows / ROWS_PER_COMPONENT, _affordable(design, len(rows))), 1)
     numbers = _asked(options.n_components, [number for number in NUMBERS if number <= most])
@@ -107,6 +120,19 @@ def choose_trees(
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1:
         n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
     return TreeChoice(n_components, n_states, *priors[prior], n_models, score)
+
+
+def _many(design: TreeDesign, rows: Rows, options: TreeOptions) -> TreeChoice:
+    """Return what is fitted if many trees are asked for, without a search; what is given stays."""
+    most = min(rows.n_rows / MANY_ROWS, MOST_MANY, _affordable(design, len(rows)))
+    return TreeChoice(
+        max(int(most), 1),
+        MANY_STATES if options.n_states == "auto" else options.n_states,
+        MANY_PRIOR[0] if options.alpha == "auto" else float(options.alpha),
+        MANY_PRIOR[1] if options.gamma == "auto" else float(options.gamma),
+        MANY_MODELS if options.n_models == "auto" else options.n_models,
+        tol=MANY_TOL,
+    )
 
 
 def _affordable(design: TreeDesign, n_rows: int) -> float:
