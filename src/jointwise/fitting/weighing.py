@@ -83,7 +83,7 @@ def answering_weights(rows: FloatArray, parts: FloatArray, counts: FloatArray, l
     >>> rows, parts = np.log([[0.8, 0.6], [0.7, 0.5]]), np.log([[0.5, 0.6], [0.6, 0.7]])
     >>> both = np.tile(rows, (500, 1)), np.tile(parts, (500, 1)), np.ones(1000)
     >>> [float(answering_weights(*both, loss=loss)[1].round(1)) for loss in (0.0, 0.1, 1.0)]
-    [0.0, 0.3, 1.0]
+    [0.0, 0.4, 1.0]
     """
     best = stacking_weights(rows, counts)
     least = mean_log(rows, counts, best) - loss
