@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.stack import (
     FAR_BEHIND,
-    LEAST_ERRORS,
     Learner,
     _ask,
     _Asked,
@@ -17,6 +16,7 @@ from jointwise.fitting.stack import (
     _weaken,
     _Work,
 )
+from jointwise.fitting.weighing import LEAST_ERRORS
 
 
 def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
@@ -69,13 +69,16 @@ def test_rows_lose_no_more_than_stated(seed: int, k: int, loss: float) -> None:
     assert mean_log(rows, counts, found) >= mean_log(rows, counts, best) - loss - 1e-9
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(2, 4))
 def test_a_larger_loss_serves_parts_better(seed: int, k: int) -> None:
     rows, parts, counts = held_out(seed, k, 200)
     of_parts = np.tile(counts, 2)
-    scores = [mean_log(parts, of_parts, answering_weights(rows, parts, counts, loss)) for loss in (0.0, 0.05, 0.2, 9.0)]
-    assert (np.diff(scores) >= -1e-3).all()  # as close as weights are found
-    assert scores[-1] == pytest.approx(mean_log(parts, of_parts, stacking_weights(parts, of_parts)), abs=2e-3)
+    losses = (0.0, 0.05, 0.2, 9.0)
+    scores = [mean_log(parts, of_parts, answering_weights(rows, parts, counts, loss)) for loss in losses]
+    best = mean_log(parts, of_parts, stacking_weights(parts, of_parts))
+    assert (np.diff(scores) >= -0.02).all()  # a step back where a gain is noise
+    assert scores[-1] >= best - 0.05
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -88,6 +91,12 @@ def test_weights_are_the_best_of_parts_within_the_loss(seed: int) -> None:
     best = minimize(lambda t: -mean_log(parts, of_parts, softmax(t)), np.zeros(3), method="SLSQP", constraints=[bound])
     found = answering_weights(rows, parts, counts, loss)
     assert mean_log(parts, of_parts, found) == pytest.approx(-best.fun, abs=3e-3)
+
+
+def test_without_a_gain_beyond_noise_rows_decide() -> None:
+    rows, _, counts = held_out(0, 3, 200)
+    same = np.repeat(np.random.default_rng(1).normal(-5, 1, (400, 1)), 3, axis=1)
+    assert (answering_weights(rows, same, counts) == stacking_weights(rows, counts)).all()
 
 
 def test_the_truth_keeps_its_weight() -> None:

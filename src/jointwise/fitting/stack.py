@@ -31,9 +31,11 @@ from jointwise.fitting.order import in_canonical_order, with_columns
 from jointwise.fitting.result import Ended, Fit
 from jointwise.fitting.trees import TreeFit, TreeOptions
 from jointwise.fitting.weighing import (
+    LEAST_ERRORS,
     PART_COLUMNS,
     answering_weights,
     kept_weights,
+    mean_and_error,
     parts_of,
     stacking_weights,
     sum_logs,
@@ -47,8 +49,8 @@ from jointwise.solvers import Solution
 # An expert that has less weight than this after a short look, and is this far behind the best in nats of a held-out
 # row, is left: a few odd rows are all it could serve.
 LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
-# Weaker priors are kept if a held-out row gains this many nats by them, and this many standard errors.
-LEAST_GAIN, LEAST_ERRORS = 5e-3, 2.0
+# Weaker priors are kept if a held-out row gains this many nats by them, and more than noise.
+LEAST_GAIN = 5e-3
 # Options that identify a fit: its result depends on them.
 IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state")
 
@@ -388,9 +390,7 @@ def _ask_again(work: _Work, asked: _Asked, names: Iterable[str], folds: Sequence
 
 def _gain(before: _Asked, after: _Asked) -> tuple[float, float]:
     """Return the gain of a held-out row under the weighted sum, and its standard error."""
-    gains, counts = after.logs_of_sum(after.weights) - before.logs_of_sum(before.weights), before.counts
-    mean = float(np.average(gains, weights=counts))
-    return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=counts) / counts.sum()))
+    return mean_and_error(after.logs_of_sum(after.weights) - before.logs_of_sum(before.weights), before.counts)
 
 
 def _looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[str]) -> _Asked:

@@ -11,7 +11,8 @@ table
 
 .. math:: \text{maximise } P(w) \quad \text{subject to} \quad R(w) \ge \max_v R(v) - \text{loss}.
 
-Both are concave, so these weights maximise :math:`(1 - t) R(w) + t P(w)` for some t, which is found by bisection.
+Both are concave, so these weights maximise :math:`(1 - t) R(w) + t P(w)` for some t, which is found by bisection. Where
+parts gain nothing by it beyond noise, rows alone decide.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ PART_COLUMNS, N_SETS = 3, 128
 N_PARTS = 2
 # Most that the mean log-density of a held-out row may lose for better parts, in nats.
 MOST_LOSS = 0.15
-# Bisections: the share of parts is found to this power of a half, on a scale of its odds from `LEAST_ODDS` up.
+# Gains of fewer standard errors are noise.
+LEAST_ERRORS = 2.0
+# Bisections of the odds t / (1 - t), and between which odds: below them parts count for nothing, above them for all.
 N_BISECTIONS, LEAST_ODDS, MOST_ODDS = 12, 1e-1, 1e4
 
 
@@ -74,7 +77,8 @@ def answering_weights(rows: FloatArray, parts: FloatArray, counts: FloatArray, l
     counts : array of shape (n,)
         How often each row counts.
     loss : float
-        In nats of the mean row, beside the weights that predict rows best.
+        In nats of the mean row, beside the weights that predict rows best. These are returned where parts gain nothing
+        beyond noise.
 
     Examples
     --------
@@ -85,32 +89,41 @@ def answering_weights(rows: FloatArray, parts: FloatArray, counts: FloatArray, l
     >>> [float(answering_weights(*both, loss=loss)[1].round(1)) for loss in (0.0, 0.1, 1.0)]
     [0.0, 0.4, 1.0]
     """
-    best = stacking_weights(rows, counts)
-    least = mean_log(rows, counts, best) - loss
+    best = found = stacking_weights(rows, counts)
+    least = mean_log(rows, counts, found) - loss
     n_parts = len(parts) // len(rows)
-    every = np.vstack([rows, parts])
+    every, of_parts = np.vstack([rows, parts]), np.tile(counts, n_parts) / n_parts
 
     def weights(odds: float) -> FloatArray:
         share = odds / (1 + odds)
-        of_parts = np.tile(counts, n_parts) * share / n_parts
-        return stacking_weights(every, np.concatenate([(1 - share) * counts, of_parts]))
+        return stacking_weights(every, np.concatenate([(1 - share) * counts, share * of_parts]))
 
-    found, low, high = best, np.log(LEAST_ODDS), np.log(MOST_ODDS)
-    for step in range(N_BISECTIONS):
-        odds = high if step == 0 else (low + high) / 2
-        tried = weights(float(np.exp(odds)))
-        if mean_log(rows, counts, tried) >= least:
-            if step == 0:
-                return tried
-            found, low = tried, odds
+    low, high = LEAST_ODDS, MOST_ODDS
+    if mean_log(rows, counts, tried := weights(high)) >= least:
+        found, low = tried, high
+    for _ in range(N_BISECTIONS if low < high else 0):
+        middle = float(np.sqrt(low * high))
+        if mean_log(rows, counts, tried := weights(middle)) >= least:
+            found, low = tried, middle
         else:
-            high = odds
-    return found
+            high = middle
+    gain, error = mean_and_error(sum_logs(parts, found) - sum_logs(parts, best), n_parts * of_parts)
+    return found if gain > max(LEAST_ERRORS * error, TOL) else best
 
 
 def mean_log(logs: FloatArray, counts: FloatArray, weights: FloatArray) -> float:
     """Return the mean log-density of rows under a weighted sum of experts."""
     return float(np.average(sum_logs(logs, weights), weights=counts))
+
+
+def mean_and_error(gains: FloatArray, counts: FloatArray) -> tuple[float, float]:
+    """Return the mean gain of a row, and its standard error.
+
+    >>> mean_and_error(np.array([0.0, 2.0]), np.array([2.0, 2.0]))
+    (1.0, 0.5)
+    """
+    mean = float(np.average(gains, weights=counts))
+    return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=counts) / counts.sum()))
 
 
 def sum_logs(logs: FloatArray, weights: FloatArray) -> FloatArray:
