@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointwise.fitting.checkpoint import Checkpoint
@@ -14,9 +14,10 @@ from jointwise.fitting.stack import (
     _gain,
     _looked,
     _weaken,
+    _weights_by_parts,
     _Work,
 )
-from jointwise.fitting.weighing import LEAST_ERRORS
+from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS, N_PARTS
 
 
 def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
@@ -100,14 +101,14 @@ class Some:
 
     weights = None
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    def __init__(self, n: int, n_columns: int = 1) -> None:
+        self.n, self.n_columns = n, n_columns
 
     def __len__(self) -> int:
         return self.n
 
     def values(self) -> np.ndarray:
-        return np.zeros((self.n, 1))
+        return np.zeros((self.n, self.n_columns))
 
 
 def best_at(strength: float):
@@ -147,3 +148,28 @@ def test_a_gain_within_noise_is_none(errors: float, kept: float) -> None:
 
     work, _, _ = weakened(noisy, noisy, n_rows=n)
     assert work.choices == {"0": kept, "1": kept}
+
+
+class Parted(Density):
+    """A density that says one thing of whole rows and another of parts."""
+
+    def __init__(self, rows: np.ndarray, parts: np.ndarray) -> None:
+        self.mixture, self.rows, self.parts = self, rows, parts
+
+    def logpdf(self, X: np.ndarray) -> np.ndarray:
+        return self.parts if np.isnan(X).any() else self.rows
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_a_stack_loses_no_more_than_stated_on_rows(seed: int, k: int) -> None:
+    rng, n = np.random.default_rng(seed), 150
+    densities = {
+        str(name): Parted(rng.normal(rng.normal(-9, 2), 1, n), rng.normal(rng.normal(-3, 1), 1, N_PARTS * n))
+        for name in range(k)
+    }
+    asked = _Asked({name: density.rows for name, density in densities.items()}, np.ones(n), {}, [])
+    work = _Work(dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities)
+    weights = _weights_by_parts(work, asked, Some(n, 5))
+    assert sum(weights.values()) == pytest.approx(1)
+    assert asked.mean_of_sum(weights) >= asked.mean_of_sum(asked.weights) - MOST_LOSS

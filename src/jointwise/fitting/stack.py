@@ -32,6 +32,7 @@ from jointwise.fitting.result import Ended, Fit
 from jointwise.fitting.trees import TreeFit, TreeOptions
 from jointwise.fitting.weighing import (
     LEAST_ERRORS,
+    MOST_LOSS,
     PART_COLUMNS,
     answering_weights,
     kept_weights,
@@ -415,9 +416,14 @@ def _weights_by_parts(work: _Work, asked: _Asked, part: CodedRows) -> dict[str, 
     logs = {name: work.first[name].mixture.logpdf(X) for name in asked.known}
 
     def weigh(names: list[str]) -> FloatArray:
-        return answering_weights(asked.stacked(names), np.stack([logs[name] for name in names], axis=1), asked.counts)
+        rows, counts = asked.stacked(names), asked.counts
+        # what these lose already, without those that were dropped
+        lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
+        parts = np.stack([logs[name] for name in names], axis=1)
+        return answering_weights(rows, parts, counts, max(MOST_LOSS - max(lost, 0.0), 0.0))
 
-    return kept_weights(asked.known, weigh)
+    found = kept_weights(asked.known, weigh)
+    return found if asked.loss(found) <= MOST_LOSS else asked.weights
 
 
 @dataclass(frozen=True)
