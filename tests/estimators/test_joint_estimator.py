@@ -104,6 +104,19 @@ def test_many_trees_are_for_large_tables():
     sizes = [(SMALL_TABLE, 4), (SMALL_TABLE - 1, 4), (SMALL_TABLE, 3), (SMALL_TABLE, MOST_COLUMNS + 1)]
     assert [_suits(TreeMixture("many"), Sized(*size)) for size in sizes] == [True, False, False, False]
     assert [_suits(TreeMixture(), Sized(*size)) for size in sizes] == [True, True, True, False]
+    assert not _suits(TreeMixture("many"), Sized(*sizes[0]), most_loss=0.0)
+
+
+def test_without_a_loss_rows_alone_decide(large):
+    model = clone(large).set_params(most_loss=0.0).fit(columns(SMALL_TABLE))
+    assert model.fit_.loss is None
+    assert "parts" not in model.summary()
+
+
+@pytest.mark.parametrize("most_loss", [-0.1, np.inf, np.nan, "much"])
+def test_wrong_losses(most_loss):
+    with pytest.raises(InputError, match="most_loss"):
+        JointEstimator(most_loss=most_loss).fit(columns())
 
 
 def test_a_given_prior_stays():

@@ -170,6 +170,6 @@ def test_a_stack_loses_no_more_than_stated_on_rows(seed: int, k: int) -> None:
     }
     asked = _Asked({name: density.rows for name, density in densities.items()}, np.ones(n), {}, [])
     work = _Work(dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities)
-    weights = _weights_by_parts(work, asked, Some(n, 5))
+    weights = _weights_by_parts(work, asked, Some(n, 5), MOST_LOSS)
     assert sum(weights.values()) == pytest.approx(1)
     assert asked.mean_of_sum(weights) >= asked.mean_of_sum(asked.weights) - MOST_LOSS

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jointwise._checks import check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
@@ -53,7 +54,7 @@ LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
 # Weaker priors are kept if a held-out row gains this many nats by them, and more than noise.
 LEAST_GAIN = 5e-3
 # Options that identify a fit: its result depends on them.
-IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state")
+IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state", "most_loss")
 
 Callback = Callable[[int, float], None]
 # The best dictionaries of columns by themselves, by name.
@@ -75,10 +76,13 @@ class StackOptions:
     device: Literal["cpu", "cuda"] = "cpu"
     checkpoint: str | Path | None = None
     random_state: int | np.random.RandomState | None = None
+    most_loss: float = MOST_LOSS
     keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
         check_run(self)
+        if not 0 <= check_real("most_loss", self.most_loss) < np.inf:
+            raise InputError(f"`most_loss` must be a number of nats, zero or more; got {shown(self.most_loss)}.")
 
     @property
     def plan(self) -> str:
@@ -201,6 +205,7 @@ def fit_stack(
     *,
     checkpoint: Checkpoint | None = None,
     repeated: Repeated | None = None,
+    most_loss: float = MOST_LOSS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> StackFit:
     """Fit experts to coded rows and weigh them by held-out rows.
@@ -220,6 +225,8 @@ def fit_stack(
         Keeps what was chosen, the log-densities of held-out rows, and where fits stand.
     repeated : mapping, optional
         What `Profile.repeated` found in the table, for the check of the fit; without it the fit is not checked.
+    most_loss : float
+        Most nats of a row of a large table that are given up for better answers.
     tell : callable
         Told in words what is going on.
     """
@@ -233,10 +240,10 @@ def fit_stack(
     known = _known(ordered, [coarse[name] for name in ordered.schema.names], np.random.default_rng(seed))
     work = _Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell, known)
     work, asked = _weaken(work, _ask(work, folds), folds)
-    by_parts = len(rows) >= SMALL_TABLE and len(axes) > PART_COLUMNS and len(folds) == 1
+    by_parts = len(rows) >= SMALL_TABLE and len(axes) > PART_COLUMNS and len(folds) == 1 and most_loss > 0
     weights = asked.weights if folds else {learners[0].name: 1.0}
     if by_parts:
-        weights = _weights_by_parts(work, asked, folds[0][0])
+        weights = _weights_by_parts(work, asked, folds[0][0], most_loss)
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
@@ -412,7 +419,7 @@ def _looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[
     return replace(asked, looks=scores, near=near)
 
 
-def _weights_by_parts(work: _Work, asked: _Asked, part: CodedRows) -> dict[str, float]:
+def _weights_by_parts(work: _Work, asked: _Asked, part: CodedRows, most_loss: float) -> dict[str, float]:
     """Return the weights that predict parts of the held-out rows of a large table best, with a small loss on rows."""
     work.tell("asking about parts of held-out rows")
     X = parts_of(part.values(), np.random.default_rng([work.seed, len(work.learners)]))
@@ -423,10 +430,10 @@ def _weights_by_parts(work: _Work, asked: _Asked, part: CodedRows) -> dict[str, 
         # what these lose already, without those that were dropped
         lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
         parts = np.stack([logs[name] for name in names], axis=1)
-        return answering_weights(rows, parts, counts, max(MOST_LOSS - max(lost, 0.0), 0.0))
+        return answering_weights(rows, parts, counts, max(most_loss - max(lost, 0.0), 0.0))
 
     found = kept_weights(asked.known, weigh)
-    return found if asked.loss(found) <= MOST_LOSS else asked.weights
+    return found if asked.loss(found) <= most_loss else asked.weights
 
 
 @dataclass(frozen=True)
