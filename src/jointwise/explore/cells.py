@@ -17,7 +17,7 @@ from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Variable
 
 # Most cells between the two open ones at the ends.
-MOST_CELLS = 48
+MOST_CELLS = 60
 # Quantiles between which a column is drawn; what lies beyond is in the two open cells.
 ENDS = (0.001, 0.999)
 # Steps of dates and times in days, up to a week; then months.
@@ -67,7 +67,8 @@ def cells_of(variable: Variable, margin: Margin) -> Cells:
     """
     low, high = _range(variable, margin)
     if is_temporal(variable.dtype):
-        edges = _date_edges(low, high)
+        # a rounded date stands for the times around it
+        edges = _date_edges(low, high) - variable.step / 2
     elif variable.kind is Kind.INTEGER or variable.step:
         edges = _stepped_edges(low, high, variable.step or 1.0)
     else:
@@ -92,7 +93,7 @@ def _range(variable: Variable, margin: Margin) -> tuple[float, float]:
 def _round_edges(low: float, high: float) -> FloatArray:
     step = _round_step((high - low) / MOST_CELLS)
     first, last = np.floor(low / step), np.ceil(high / step)
-    edges = np.unique(np.round(np.arange(first, last + 1) * step, 12) if step > 1e-9 else np.arange(first, last + 1) * step)
+    edges = np.unique(np.arange(first, last + 1) * step)
     return edges if len(edges) > 1 else np.array([low, np.nextafter(high, np.inf)])
 
 

@@ -287,10 +287,13 @@ function end(value: unknown, open: number): (i: number) => number {
   return (i) => data[i];
 }
 
-/** What is known of a number: a point, a closed interval, or one of several values. Categories are their codes. */
+/**
+ * What is known of a number: a point, a closed interval, or one of several values. Categories are their codes. A bare
+ * interval is without the spikes of its column.
+ */
 export type Region =
   | { readonly kind: "point"; readonly value: number }
-  | { readonly kind: "interval"; readonly low: number; readonly high: number }
+  | { readonly kind: "interval"; readonly low: number; readonly high: number; readonly bare?: boolean }
   | { readonly kind: "values"; readonly values: readonly number[] };
 
 /** The atoms of one column. */
@@ -318,7 +321,7 @@ export class Dictionary {
   /** P(region) under each atom; a point counts by its probability. */
   masses(region: Region): Float64Array {
     const out = new Float64Array(this.size);
-    if (region.kind === "interval") this.addInterval(out, region.low, region.high);
+    if (region.kind === "interval") this.addInterval(out, region.low, region.high, region.bare);
     else for (const value of region.kind === "point" ? [region.value] : region.values) this.addPoint(out, value);
     return out;
   }
@@ -364,10 +367,10 @@ export class Dictionary {
     return out;
   }
 
-  private addInterval(out: Float64Array, low: number, high: number): void {
+  private addInterval(out: Float64Array, low: number, high: number, bare?: boolean): void {
     let start = 0;
     for (const each of this.families) {
-      for (let i = 0; i < each.size; i++) out[start + i] += each.mass(i, low, high);
+      if (!(bare && each.points)) for (let i = 0; i < each.size; i++) out[start + i] += each.mass(i, low, high);
       start += each.size;
     }
   }

@@ -190,7 +190,9 @@ export class Block implements Expert {
       return out;
     }
     if (region.kind === "interval") {
-      for (let s = 0; s < spikes.length; s++) if (region.low <= spikes[s] && spikes[s] <= region.high) held.push(s);
+      for (let s = 0; s < spikes.length && !region.bare; s++) {
+        if (region.low <= spikes[s] && spikes[s] <= region.high) held.push(s);
+      }
       windows.push(whole ? [Math.ceil(region.low) - 0.5, Math.floor(region.high) + 0.5] : [region.low, region.high]);
     } else {
       for (let s = 0; s < spikes.length; s++) if (region.values.includes(spikes[s])) held.push(s);

@@ -1,0 +1,35 @@
+/** The page in one file: reads the model that stands in it, and keeps its state in the address. */
+
+import { effect } from "@preact/signals-core";
+import { unpacked } from "./model/container.ts";
+import type { ModelParts } from "./model/model.ts";
+import { Explorer } from "./page/explorer.ts";
+import { mount } from "./page/mount.ts";
+
+async function start(): Promise<void> {
+  const root = document.getElementById("explore") as HTMLElement;
+  const text = document.getElementById("model")?.textContent ?? "";
+  if (typeof DecompressionStream === "undefined") throw new Error("This page needs a browser from 2023 or later.");
+  const explorer = new Explorer((await unpacked(text)) as ModelParts);
+  explorer.address = location.hash;
+  explorer.past.value = [];
+  mount(root, explorer, true);
+  effect(() => {
+    const { address } = explorer;
+    // while something is dragged the address would change too often
+    clearTimeout(later);
+    later = setTimeout(() => {
+      if (`#${address}` !== location.hash && (address || location.hash)) history.replaceState(null, "", `#${address}`);
+    }, 120);
+  });
+  addEventListener("hashchange", () => {
+    if (location.hash !== `#${explorer.address}`) explorer.address = location.hash;
+  });
+}
+
+let later: ReturnType<typeof setTimeout> | undefined;
+
+start().catch((error: unknown) => {
+  const root = document.getElementById("explore");
+  if (root) root.textContent = `The page could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+});

@@ -1,0 +1,358 @@
+/** The state of a page: what is known, what came before, and the answers as far as they are computed. */
+
+import { computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals-core";
+import { type Column, Model, type ModelParts, type Posterior } from "../model/model.ts";
+import { byGroups, type Group, groups } from "../model/pairs.ts";
+import { type Condition, evidenceOf, type Known, readCondition, written } from "./known.ts";
+import { distance, divergence } from "./summary.ts";
+
+/** One condition, or two to compare; `active` is the one that changes. */
+export interface Situation {
+  readonly conditions: readonly Condition[];
+  readonly active: number;
+}
+
+export type Sort = "table" | "name" | "moved" | "ask";
+export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
+
+/** Milliseconds of work between two frames. */
+const SLICE = 30;
+/** Groups of the target when columns are asked what they tell, and cells of a heat map in each direction. */
+const TOLD_GROUPS = 12;
+const HEAT_GROUPS = 24;
+const MOST_PAST = 200;
+const NOTHING: Condition = new Map();
+
+/** The answers given one condition; margins are computed when asked for, and kept. */
+export class Answers {
+  private readonly posterior: Posterior;
+  private readonly margins = new Map<number, Float64Array>();
+  constructor(model: Model, condition: Condition) {
+    this.posterior = model.given(evidenceOf(model.columns, condition));
+  }
+  get logEvidence(): number {
+    return this.posterior.logEvidence;
+  }
+  get possible(): boolean {
+    return this.posterior.logEvidence > Number.NEGATIVE_INFINITY;
+  }
+  has(n: number): boolean {
+    return !this.possible || this.margins.has(n);
+  }
+  margin(n: number): Float64Array {
+    let found = this.margins.get(n);
+    if (!found) {
+      found = this.posterior.margin(n);
+      this.margins.set(n, found);
+    }
+    return found;
+  }
+  /** A margin if it is computed already. */
+  peek(n: number): Float64Array | undefined {
+    return this.margins.get(n);
+  }
+}
+
+export interface Heat {
+  readonly rows: readonly Group[];
+  readonly columns: readonly Group[];
+  /** Probability of each pair of groups, by rows; rows that are not computed yet are zero. */
+  readonly table: Float64Array;
+  readonly done: boolean;
+}
+
+export class Explorer {
+  readonly model: Model;
+  readonly situation: Signal<Situation> = signal({ conditions: [NOTHING], active: 0 });
+  readonly sort: Signal<Sort> = signal<Sort>("table");
+  readonly target: Signal<number> = signal(-1);
+  readonly pair: Signal<readonly number[]> = signal([]);
+  readonly search: Signal<string> = signal("");
+  readonly past: Signal<readonly Situation[]> = signal([]);
+  readonly future: Signal<readonly Situation[]> = signal([]);
+  /** Grows whenever there are new answers to draw. */
+  readonly version: Signal<number> = signal(0);
+  readonly busy: Signal<boolean> = signal(false);
+  readonly heat: Signal<Heat | undefined> = signal(undefined);
+  /** Bits that each column would tell of the target. */
+  readonly told: Signal<ReadonlyMap<number, number>> = signal(new Map());
+  readonly answers: ReadonlySignal<readonly Answers[]>;
+  readonly prior: Answers;
+  /** Columns with a card of their own: all but those that tell gaps of another. */
+  readonly cards: readonly number[];
+  /** For columns whose gaps are part of the model, the column that tells them. */
+  readonly gaps: ReadonlyMap<number, number>;
+  private readonly seen = new Set<number>();
+  private readonly kept = new Map<string, Answers>();
+  private jobs: Generator<void>[] = [];
+  private waiting = false;
+
+  constructor(parts: ModelParts) {
+    this.model = new Model(parts);
+    const { columns } = this.model;
+    this.gaps = new Map(columns.flatMap((column, n): [number, number][] => (column.gapOf >= 0 ? [[column.gapOf, n]] : [])));
+    this.cards = columns.map((_, n) => n).filter((n) => columns[n].gapOf < 0);
+    this.prior = this.answersOf(NOTHING);
+    this.answers = computed(() => this.situation.value.conditions.map((condition) => this.answersOf(condition)));
+    effect(() => {
+      void this.answers.value;
+      const [sort, target, pair] = [this.sort.value, this.target.value, this.pair.value];
+      untracked(() => this.restart(sort, target, pair));
+    });
+  }
+
+  get columns(): readonly Column[] {
+    return this.model.columns;
+  }
+
+  /** Answers of a condition, from before if it was asked lately. */
+  private answersOf(condition: Condition): Answers {
+    const key = written(condition);
+    let found = this.kept.get(key);
+    if (!found) {
+      found = new Answers(this.model, condition);
+      if (this.kept.size > 60) for (const old of [...this.kept.keys()].slice(1, 30)) this.kept.delete(old);
+      this.kept.set(key, found);
+    }
+    return found;
+  }
+
+  // ---- what is known -----------------------------------------------------------------------------------------------
+
+  get condition(): Condition {
+    const { conditions, active } = this.situation.value;
+    return conditions[active];
+  }
+
+  /** Set what is known of a column, or forget it. While something is dragged, no step is kept. */
+  know(n: number, known: Known | undefined, step = true): void {
+    const { conditions, active } = this.situation.value;
+    const next = new Map(conditions[active]);
+    if (known) next.set(n, known);
+    else next.delete(n);
+    this.put({ conditions: conditions.map((each, i) => (i === active ? next : each)), active }, step);
+  }
+
+  private before: Situation | undefined;
+
+  put(next: Situation, step = true): void {
+    this.before ??= this.situation.value;
+    if (step) {
+      const same = situationText(this.before) === situationText(next);
+      if (!same) {
+        this.past.value = [...this.past.value, this.before].slice(-MOST_PAST);
+        this.future.value = [];
+      }
+      this.before = undefined;
+    }
+    this.situation.value = next;
+  }
+
+  undo(): void {
+    const last = this.past.value.at(-1);
+    if (!last) return;
+    this.future.value = [...this.future.value, this.situation.value];
+    this.past.value = this.past.value.slice(0, -1);
+    this.situation.value = last;
+  }
+
+  redo(): void {
+    const next = this.future.value.at(-1);
+    if (!next) return;
+    this.past.value = [...this.past.value, this.situation.value];
+    this.future.value = this.future.value.slice(0, -1);
+    this.situation.value = next;
+  }
+
+  clear(): void {
+    const { conditions, active } = this.situation.value;
+    this.put({ conditions: conditions.map((each, i) => (i === active ? NOTHING : each)), active });
+  }
+
+  /** Put a second condition beside the first, which it begins as, or take it away. */
+  compare(): void {
+    const { conditions, active } = this.situation.value;
+    this.put(
+      conditions.length > 1
+        ? { conditions: [conditions[active]], active: 0 }
+        : { conditions: [conditions[0], conditions[0]], active: 1 },
+    );
+  }
+
+  activate(active: number): void {
+    this.put({ ...this.situation.value, active });
+  }
+
+  // ---- the address -------------------------------------------------------------------------------------------------
+
+  get address(): string {
+    const { conditions, active } = this.situation.value;
+    const parts = new Map<string, string>();
+    if (conditions[0].size) parts.set("a", written(conditions[0]));
+    if (conditions.length > 1) parts.set("b", written(conditions[1]));
+    if (active) parts.set("on", "b");
+    if (this.sort.value !== "table") parts.set("sort", this.sort.value);
+    if (this.target.value >= 0) parts.set("of", String(this.target.value));
+    if (this.pair.value.length) parts.set("pair", this.pair.value.join("."));
+    return [...parts].map(([key, value]) => `${key}=${encodeURI(value)}`).join("&");
+  }
+
+  set address(text: string) {
+    let plain = "";
+    try {
+      plain = decodeURI(text.replace(/^#/, ""));
+    } catch {
+      // an address that cannot be read says nothing
+    }
+    const parts = new Map(plain.split("&").map((part) => [part.split("=")[0], part.split("=").slice(1).join("=")]));
+    const conditions = ["a", "b"].filter((key) => key === "a" || parts.has(key));
+    const sort = parts.get("sort") as Sort;
+    const position = (value: string | undefined) => (value && this.cards.includes(Number(value)) ? Number(value) : -1);
+    this.sort.value = SORTS.includes(sort) ? sort : "table";
+    this.target.value = position(parts.get("of"));
+    this.pair.value = (parts.get("pair") ?? "").split(".").map(position).filter((n) => n >= 0).slice(0, 2);
+    this.put({
+      conditions: conditions.map((key) => readCondition(parts.get(key) ?? "", this.columns)),
+      active: parts.get("on") === "b" && conditions.length > 1 ? 1 : 0,
+    });
+  }
+
+  // ---- what is drawn -----------------------------------------------------------------------------------------------
+
+  /** The answers that the filled shapes show. */
+  get shown(): Answers {
+    return this.answers.value[this.situation.value.active];
+  }
+
+  /** Those behind them: the other condition, or nothing known. */
+  get ghost(): Answers {
+    const { conditions, active } = this.situation.value;
+    return conditions.length > 1 ? this.answers.value[1 - active] : this.prior;
+  }
+
+  /** How much a column has moved, if that is known already. */
+  moved(n: number): number {
+    const [now, before] = [this.shown.peek(n), this.ghost.peek(n)];
+    return now && before ? distance(now, before) : 0;
+  }
+
+  /** A card has come into view, or has left it. */
+  see(n: number, visible: boolean): void {
+    if (visible === this.seen.has(n)) return;
+    if (visible) this.seen.add(n);
+    else this.seen.delete(n);
+    if (visible && this.draws(n)) this.work();
+    this.version.value++;
+  }
+
+  isSeen(n: number): boolean {
+    return this.seen.has(n);
+  }
+
+  private draws(n: number): boolean {
+    const all = [n, ...(this.gaps.has(n) ? [this.gaps.get(n)!] : [])];
+    return all.some((m) => !this.prior.has(m) || this.answers.value.some((answers) => !answers.has(m)));
+  }
+
+  // ---- work --------------------------------------------------------------------------------------------------------
+
+  private restart(sort: Sort, target: number, pair: readonly number[]): void {
+    this.jobs = [this.inView(), this.everything()];
+    if (pair.length === 2) this.jobs.splice(1, 0, this.drawHeat(pair));
+    else this.heat.value = undefined;
+    if (sort === "ask" && target >= 0) this.jobs.splice(1, 0, this.ask(target));
+    this.work();
+  }
+
+  /** Do what is left in slices, so that the page stays awake; what is in view comes first, and mostly at once. */
+  private work(): void {
+    if (!this.jobs.length || !this.seesAll()) this.jobs.unshift(this.inView());
+    this.busy.value = true;
+    const end = performance.now() + SLICE;
+    while (this.jobs.length && performance.now() < end) if (this.jobs[0].next().done) this.jobs.shift();
+    this.version.value++;
+    if (!this.jobs.length) this.busy.value = false;
+    else if (!this.waiting) {
+      this.waiting = true;
+      setTimeout(() => {
+        this.waiting = false;
+        this.work();
+      }, 0);
+    }
+  }
+
+  private seesAll(): boolean {
+    return ![...this.seen].some((n) => this.draws(n));
+  }
+
+  private *inView(): Generator<void> {
+    for (const n of [...this.seen]) yield* this.fill(n);
+  }
+
+  /** Margins of all columns, if there are not so many that it would take long. */
+  private *everything(): Generator<void> {
+    const wanted = this.cards.length <= 60 || this.sort.value === "moved" || this.condition.size > 0;
+    for (const n of wanted ? this.cards : []) yield* this.fill(n);
+  }
+
+  private *fill(n: number): Generator<void> {
+    for (const m of [n, ...(this.gaps.has(n) ? [this.gaps.get(n)!] : [])]) {
+      for (const answers of [...this.answers.value, this.prior]) {
+        if (answers.has(m)) continue;
+        answers.margin(m);
+        yield;
+      }
+    }
+  }
+
+  private *ask(target: number): Generator<void> {
+    this.told.value = new Map();
+    const { columns, condition } = this;
+    const known = evidenceOf(columns, condition);
+    if (!this.shown.possible || this.settled(target)) return;
+    const found = groups(columns[target], this.shown.margin(target), TOLD_GROUPS, known.get(target));
+    const others = this.cards.filter((n) => n !== target && !this.settled(n));
+    const bits = new Map<number, number>(others.map((n) => [n, 0]));
+    for (const { group, margins } of byGroups(this.model, known, target, found, others)) {
+      for (const [n, margin] of margins) {
+        bits.set(n, bits.get(n)! + group.mass * divergence(margin, this.shown.margin(n)));
+      }
+      yield;
+    }
+    this.told.value = bits;
+  }
+
+  /** Whether a column has one value only. */
+  settled(n: number): boolean {
+    const known = this.condition.get(n);
+    return known?.kind === "value" || (known?.kind === "set" && known.codes.length === 1);
+  }
+
+  private *drawHeat([a, b]: readonly number[]): Generator<void> {
+    const { columns, condition } = this;
+    const known = evidenceOf(columns, condition);
+    if (!this.shown.possible) return;
+    const size = HEAT_GROUPS;
+    const rows = groups(columns[b], this.shown.margin(b), size, known.get(b), true);
+    const across = groups(columns[a], this.shown.margin(a), size, known.get(a), true);
+    const table = new Float64Array(rows.length * across.length);
+    let at = 0;
+    for (const { group, margins } of byGroups(this.model, known, a, across, [b])) {
+      const margin = margins.get(b)!;
+      const column = across.indexOf(group, at);
+      at = column + 1;
+      rows.forEach((row, i) => {
+        let sum = 0;
+        for (const cell of row.cells) sum += margin[cell];
+        table[i * across.length + column] = sum * group.mass;
+      });
+      yield;
+      this.heat.value = { rows, columns: across, table, done: false };
+    }
+    this.heat.value = { rows, columns: across, table, done: true };
+  }
+}
+
+function situationText({ conditions, active }: Situation): string {
+  return `${conditions.map(written).join("|")} ${active}`;
+}
