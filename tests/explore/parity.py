@@ -1,6 +1,6 @@
 """Random densities of every kind and events, with what Python says of them: the page must say the same.
 
-`python -m tests.explore.parity FILE --densities 300` writes one JSON object a line, which web/tests/parity.test.ts reads.
+`python -m tests.explore.parity FILE --densities 300` writes a JSON object a line; web/tests/parity.test.ts reads them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,13 @@ def random_any(rng, sort):
         kinds = rng.choice(("smooth", "label"), rng.integers(2, 5))
         seed = int(rng.integers(1 << 30))
         # of the same variables: names, kinds and numbers of categories come from one seed
-        parts = [random_forest(np.random.default_rng(seed), kinds, 2), random_density(np.random.default_rng(seed), kinds, 3)]
-        parts = [JointDensity(parts[0].schema, part.mixture) for part in parts if part.schema.names == parts[0].schema.names]
+        parts = [
+            random_forest(np.random.default_rng(seed), kinds, 2),
+            random_density(np.random.default_rng(seed), kinds, 3),
+        ]
+        parts = [
+            JointDensity(parts[0].schema, part.mixture) for part in parts if part.schema.names == parts[0].schema.names
+        ]
         return JointDensity.mix(parts, rng.dirichlet(np.ones(len(parts))))
     return conditioned(rng, random_any(rng, rng.choice(("block", "forest"))))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ VERSION = 1
 MOST_NUMBERS = 1 << 26
 
 
-def exported(density: JointDensity, title: str = "") -> dict[str, Any]:
+def exported(density: JointDensity, title: str = "", rows: FloatArray | None = None) -> dict[str, Any]:
     """Return plain values and arrays that hold all of a density.
 
     Parameters
@@ -32,6 +31,8 @@ def exported(density: JointDensity, title: str = "") -> dict[str, Any]:
     density : JointDensity
     title : str
         What the page is about.
+    rows : array of shape (n, N), optional
+        Encoded rows that are drawn as dots; without them nothing of a table goes along.
 
     Examples
     --------
@@ -42,7 +43,8 @@ def exported(density: JointDensity, title: str = "") -> dict[str, Any]:
     book = _Book()
     experts, shares = zip(*parts_of(density.mixture), strict=True)
     written = [_expert(expert, book) for expert in experts]
-    return {
+    sample = {} if rows is None else {"rows": rows}
+    return sample | {
         "version": VERSION,
         "title": title,
         "columns": [_column(variable, density, n) for n, variable in enumerate(density.schema)],
@@ -73,7 +75,7 @@ def _column(variable: Variable, density: JointDensity, n: int) -> dict[str, Any]
     if variable.categories is not None:
         labels = [as_text(category) for category in variable.categories]
         # what Python calls them, where that is not the label
-        values = [v for v in variable.categories] if labels != list(variable.categories) else None
+        values = list(variable.categories) if labels != list(variable.categories) else None
         return found | {"categories": labels, "values": values, "ordered": variable.ordered}
     cells = column_cells(density, n)
     return found | {"edges": cells.edges, "ends": list(cells.ends), "spikes": cells.spikes, "step": variable.step}
@@ -94,8 +96,7 @@ def column_cells(density: JointDensity, n: int) -> Cells:
 def _expert(expert: Expert, book: _Book) -> dict[str, Any]:
     for kind, write in _WRITERS.items():
         if isinstance(expert, kind):
-            found = {"kind": expert.KIND, "weights": expert.weights} | write(expert, book)
-            return found
+            return {"kind": expert.KIND, "weights": expert.weights, **write(expert, book)}
     raise InputError(f"The page can show products, blocks and trees; it cannot show {expert!r}.")
 
 

@@ -20,6 +20,8 @@ export interface ModelParts {
   dictionaries: FamilyParts[][];
   shares: Matrix;
   experts: (ProductParts | BlockParts | ForestParts)[];
+  /** A sample of rows, only if it was asked for. */
+  rows?: Matrix;
 }
 
 /** Only this version of the packed form is read. */

@@ -41,7 +41,11 @@ export function groups(column: Column, cells: Float64Array, most: number, known:
   }
   close();
   const spikes = order.filter((i) => i > column.edges.length);
-  for (const i of spikes) out.push(group([i], cells, { kind: "values", values: [column.spikes[i - column.edges.length - 1]] }));
+  for (const i of spikes) {
+    const value = column.spikes[i - column.edges.length - 1];
+    const place = out.findIndex((each) => each.region.kind === "interval" && each.region.high > value);
+    out.splice(place < 0 ? out.length : place, 0, group([i], cells, { kind: "values", values: [value] }));
+  }
   return out;
 }
 

@@ -7,7 +7,7 @@ import type { Column } from "../model/model.ts";
 import { between, cellAt, moved, places } from "./brush.ts";
 import type { Explorer } from "./explorer.ts";
 import { type Known, range } from "./known.ts";
-import { BASE, HEIGHT, heights, nearestEdge, SIDE, shape, tailBoxes, ticks, WIDTH } from "./shapes.ts";
+import { BASE, HEIGHT, heights, nearestEdge, SIDE, shape, tailBoxes, ticks, TOP, WIDTH, xScale } from "./shapes.ts";
 import { summary } from "./summary.ts";
 import { dateText, daysOf, percent, plain, shown, visible } from "./words.ts";
 
@@ -201,12 +201,39 @@ function picture(
     ${now ? svg`<path class="now" d=${now.area}/><path class="outline" d=${now.line}/>
       ${tailBoxes(now.tails).map((box) => svg`<rect class="now" x=${box.x} y=${box.y} width=${box.width} height=${box.height}/>`)}` : nothing}
     ${ghost ? svg`<path class="before" d=${ghost.line}/>` : nothing}
+    ${cells ? stems(column, cells) : nothing} ${rug(explorer, n)}
     <line class="axis" x1=${SIDE} x2=${WIDTH - SIDE} y1=${BASE} y2=${BASE}></line>
     ${ticks(column).map((tick) => svg`<line class="axis" x1=${tick.x} x2=${tick.x} y1=${BASE} y2=${BASE + 3}/>
       <text x=${tick.x} y=${BASE + 14}>${tick.text}</text>`)}
     ${known ? svg`<rect class="chosen" x=${left} y="2" width=${Math.max(right - left, 1)} height=${BASE - 2}/>` : nothing}
     ${thumb(explorer, n, 0, left)} ${thumb(explorer, n, 1, right)}
   </svg>`;
+}
+
+/** Single values with a probability of their own: as high as the picture if that is one. */
+function stems(column: Column, cells: Float64Array): TemplateResult[] {
+  const x = xScale(column);
+  const first = column.edges.length + 1;
+  const found = Array.from(column.spikes, (value, s) => ({ place: x(value), share: cells[first + s] }));
+  return found
+    .filter(({ place, share }) => share > 0.002 && place >= 0 && place <= WIDTH)
+    .map(({ place, share }) => {
+      const y = BASE - share * (BASE - TOP);
+      return svg`<g class="stem"><line x1=${place} x2=${place} y1=${BASE} y2=${y}/><circle cx=${place} cy=${y} r="2.2"/></g>` as unknown as TemplateResult;
+    });
+}
+
+/** Rows that agree with what is known, as short strokes above the axis, if the page holds any. */
+function rug(explorer: Explorer, n: number): TemplateResult | typeof nothing {
+  const { rows, columns } = explorer;
+  if (!rows) return nothing;
+  const x = xScale(columns[n]);
+  let path = "";
+  for (const row of explorer.agreeing) {
+    const place = x(rows.at(row, n));
+    if (place >= 0 && place <= WIDTH) path += `M${place.toFixed(1)} ${BASE - 5}v4`;
+  }
+  return svg`<path class="rug" d=${path}/>` as unknown as TemplateResult;
 }
 
 function thumb(explorer: Explorer, n: number, which: 0 | 1, place: number): TemplateResult {
@@ -283,10 +310,12 @@ function facts(column: Column, cells: Float64Array | undefined, before: Float64A
   const now = cells && summary(column, cells);
   const old = before && summary(column, before);
   const text = (value: number | undefined) => (value === undefined ? "–" : shown(column, value));
+  const average = (value: number | undefined) =>
+    value === undefined ? "–" : column.kind === "integer" && !column.temporal && Math.abs(value) < 1000 ? value.toFixed(1) : text(value);
   const one = (name: string, value: string, was: string) =>
     html`<div><dt>${name}</dt><dd>${value}${was === value || !old ? nothing : html` <s aria-label="before">${was}</s>`}</dd></div>`;
-  return html`<dl class="facts">
-    ${one("mean", text(now?.mean), text(old?.mean))} ${one("median", text(now?.median), text(old?.median))}
+  return html`<dl class=${classMap({ facts: true, dates: column.temporal })}>
+    ${one("mean", average(now?.mean), average(old?.mean))} ${one("median", text(now?.median), text(old?.median))}
     ${one("80%", now ? `${text(now.low)} – ${text(now.high)}` : "–", old ? `${text(old.low)} – ${text(old.high)}` : "–")}</dl>`;
 }
 
@@ -308,7 +337,7 @@ function fields(explorer: Explorer, n: number, known: Known | undefined, id: str
   const field = (which: 0 | 1, label: string, value: number | null) => html`<label for=${`${id}-${n}-${which}`}>${label}</label>
     <input id=${`${id}-${n}-${which}`} type=${kind} inputmode="decimal" autocomplete="off" placeholder="any" data-end=${which}
       .value=${live(text(value))} @change=${change(which)}>`;
-  return html`<div class="fields">${field(0, "from", low)} ${field(1, "to", high)}</div>`;
+  return html`<div class=${classMap({ fields: true, dates: column.temporal })}>${field(0, "from", low)} ${field(1, "to", high)}</div>`;
 }
 
 function numberOf(text: string): number | null {

@@ -1,7 +1,8 @@
 /** The state of a page: what is known, what came before, and the answers as far as they are computed. */
 
 import { computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals-core";
-import { type Column, Model, type ModelParts, type Posterior } from "../model/model.ts";
+import type { Matrix } from "../model/container.ts";
+import { type Column, Model, type ModelParts, type Posterior, type Region } from "../model/model.ts";
 import { byGroups, type Group, groups } from "../model/pairs.ts";
 import { type Condition, evidenceOf, type Known, readCondition, written } from "./known.ts";
 import { distance, divergence } from "./summary.ts";
@@ -53,6 +54,17 @@ export class Answers {
   }
 }
 
+/** Rows of a table, encoded as the model's numbers; NaN for a gap. */
+export class Rows {
+  readonly length: number;
+  constructor(private readonly matrix: Matrix) {
+    this.length = matrix.shape[0];
+  }
+  at(row: number, n: number): number {
+    return this.matrix.data[row * this.matrix.shape[1] + n];
+  }
+}
+
 export interface Heat {
   readonly rows: readonly Group[];
   readonly columns: readonly Group[];
@@ -78,6 +90,9 @@ export class Explorer {
   readonly told: Signal<ReadonlyMap<number, number>> = signal(new Map());
   readonly answers: ReadonlySignal<readonly Answers[]>;
   readonly prior: Answers;
+  /** A sample of rows, if the page holds any. */
+  readonly rows: Rows | undefined;
+  private readonly agreed: ReadonlySignal<readonly number[]>;
   /** Columns with a card of their own: all but those that tell gaps of another. */
   readonly cards: readonly number[];
   /** For columns whose gaps are part of the model, the column that tells them. */
@@ -93,6 +108,8 @@ export class Explorer {
     this.gaps = new Map(columns.flatMap((column, n): [number, number][] => (column.gapOf >= 0 ? [[column.gapOf, n]] : [])));
     this.cards = columns.map((_, n) => n).filter((n) => columns[n].gapOf < 0);
     this.prior = this.answersOf(NOTHING);
+    this.rows = parts.rows ? new Rows(parts.rows) : undefined;
+    this.agreed = computed(() => this.agree(this.condition));
     this.answers = computed(() => this.situation.value.conditions.map((condition) => this.answersOf(condition)));
     effect(() => {
       void this.answers.value;
@@ -181,6 +198,19 @@ export class Explorer {
 
   activate(active: number): void {
     this.put({ ...this.situation.value, active });
+  }
+
+  /** Positions of the rows that agree with what is known. */
+  get agreeing(): readonly number[] {
+    return this.agreed.value;
+  }
+
+  private agree(condition: Condition): number[] {
+    const { rows, columns } = this;
+    const regions = [...evidenceOf(columns, condition)];
+    return Array.from({ length: rows?.length ?? 0 }, (_, row) => row).filter((row) =>
+      regions.every(([n, region]) => holds(region, rows!.at(row, n))),
+    );
   }
 
   // ---- the address -------------------------------------------------------------------------------------------------
@@ -351,6 +381,11 @@ export class Explorer {
     }
     this.heat.value = { rows, columns: across, table, done: true };
   }
+}
+
+function holds(region: Region, value: number): boolean {
+  if (region.kind === "interval") return region.low <= value && value <= region.high;
+  return region.kind === "point" ? region.value === value : region.values.includes(value);
 }
 
 function situationText({ conditions, active }: Situation): string {

@@ -10,7 +10,7 @@ export const HEIGHT = 108;
 /** Where the axis lies, and the margin at both sides, in which the open cells are drawn. */
 export const BASE = 90;
 export const SIDE = 14;
-const TOP = 6;
+export const TOP = 6;
 const TAIL = 9;
 
 export interface Shape {

@@ -47,6 +47,7 @@ export function view(explorer: Explorer, tools: Tools): TemplateResult {
     <main>
       ${pairPanel(explorer)}
       ${bar(explorer, tools)}
+      ${explorer.rows ? html`<p class="hint holds">This page holds ${explorer.rows.length} rows of data, drawn as strokes and dots${explorer.condition.size ? `; ${explorer.agreeing.length} of them agree with what is known` : ""}.</p>` : nothing}
       ${cards(explorer, tools)}
       ${table(explorer, tools)}
     </main>
