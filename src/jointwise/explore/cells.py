@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class Cells:
         [Interval(low=0.0, high=1.0), Interval(low=1.0, high=inf), Point(value=0.5, half=0.0)]
         """
         bounds = [-np.inf, *self.edges.tolist(), np.inf]
-        intervals = [Interval(low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+        intervals = [Interval(low, high) for low, high in pairwise(bounds)]
         return [*intervals, *map(Point, self.spikes.tolist())]
 
 

@@ -1,8 +1,8 @@
 """Arrays and plain values in one string: what a page carries its model in.
 
 The string is base64 of gzip of: the length of a JSON text as four bytes, the text, then the bytes of all arrays. In
-the text an array is ``{"$": [type, start, *shape]}``. The bytes of an array are sorted by their place in a number (first
-all lowest bytes, last all highest ones), because the highest bytes of probabilities are alike and gzip sees that.
+the text an array is ``{"$": [type, start, *shape]}``. The bytes of an array are sorted by their place in a number
+(first all lowest bytes, last all highest ones), because the highest bytes of probabilities are alike: gzip sees that.
 """
 
 from __future__ import annotations

@@ -10,20 +10,21 @@ import type { Dictionary, Region } from "./atoms.ts";
 import type { Column } from "./columns.ts";
 import type { Matrix } from "./container.ts";
 import { type Evidence, type Expert, Factors, normalised, type Posterior } from "./expert.ts";
-import { fastNdtr, logInterval, logSumExp } from "./special.ts";
+import { fastNdtr, intervalMass, logInterval, logSumExp } from "./special.ts";
 import { Warp, type WarpParts } from "./warp.ts";
 import { type Nodes, windowNodes } from "./window.ts";
 
 const { NEGATIVE_INFINITY, POSITIVE_INFINITY } = Number;
 /** A branch that is this much below the best, in nats, has no say. */
-const NO_SAY = 16;
+const NO_SAY = 14;
 /** Most choices between spikes and numbers. */
 const MOST_CHOICES = 256;
-/** Points of all branches with three windows and more, and the least and the most of one. */
-const BUDGET = 1 << 15;
-const [FEWEST, MOST] = [512, 1 << 13];
-/** Means closer than this, in standard deviations, are taken together. */
-const BIN = 0.1;
+/** Points of all branches with several windows, shared by their weights, and the least and the most of one. */
+const BUDGET = 1 << 13;
+const [FEWEST, MOST] = [48, 1 << 13];
+/** Gaussians with means closer than this, in standard deviations, become one with the same moments: to about 1e-5. */
+const BIN = 0.3;
+const MOST_BINS = 512;
 
 export interface BlockParts {
   kind: "block";
@@ -59,6 +60,8 @@ interface Branch {
   readonly inside: readonly number[];
   readonly low: readonly number[];
   readonly high: readonly number[];
+  /** About how much of all there is: what has little share needs few points. */
+  share: number;
   nodes?: Nodes;
 }
 
@@ -265,7 +268,7 @@ export class Block implements Expert {
     const inside: number[] = [];
     for (let c = 0; c < d; c++) if (low[c] > NEGATIVE_INFINITY || high[c] < POSITIVE_INFINITY) inside.push(c);
     const [lows, highs] = [inside.map((c) => low[c]), inside.map((c) => high[c])];
-    return { component: r, choices, logWeight: log, mean, covariance, inside, low: lows, high: highs };
+    return { component: r, choices, logWeight: log, mean, covariance, inside, low: lows, high: highs, share: 1 };
   }
 
   /** Covariance of the numbers that are rounded to integers: less by what rounding adds. */
@@ -305,16 +308,15 @@ export class Block implements Expert {
       return branch.logWeight + least;
     });
     const order = branches.map((_, i) => i).sort((i, j) => bounds[j] - bounds[i]);
-    const top = bounds[order[0]];
-    const likely = order.filter((i) => bounds[i] > top - 4).length;
-    const budget = Math.min(Math.max(BUDGET / Math.max(likely, 1), FEWEST), MOST) | 0;
+    const total = logSumExp(bounds);
     let best = NEGATIVE_INFINITY;
     const found: Branch[] = [];
     for (const i of order) {
       const branch = branches[i];
       if (bounds[i] < best - NO_SAY || bounds[i] === NEGATIVE_INFINITY) break;
+      branch.share = Math.exp(bounds[i] - total);
       if (branch.inside.length === 1) branch.logWeight = bounds[i];
-      else if (branch.inside.length > 1) branch.logWeight += this.nodes(branch, budget).logMass;
+      else if (branch.inside.length > 1) branch.logWeight += this.nodes(branch).logMass;
       if (branch.logWeight === NEGATIVE_INFINITY) continue;
       best = Math.max(best, branch.logWeight);
       found.push(branch);
@@ -322,21 +324,17 @@ export class Block implements Expert {
     return found.filter((branch) => branch.logWeight > best - NO_SAY);
   }
 
-  private nodes(branch: Branch, budget = FEWEST): Nodes {
+  private nodes(branch: Branch): Nodes {
     if (!branch.nodes) {
       const { inside, mean, covariance, low, high } = branch;
       const k = inside.length;
       const own = new Float64Array(k * k);
-      for (let i = 0; i < k; i++) for (let j = 0; j < k; j++) own[i * k + j] = covariance[inside[i] * this.depth + inside[j]];
-      const steep = k <= 2 ? this.steepness(branch) : 0;
-      branch.nodes = windowNodes(
-        inside.map((c) => mean[c]),
-        own,
-        low,
-        high,
-        steep,
-        budget,
-      );
+      for (let i = 0; i < k; i++) {
+        for (let j = 0; j < k; j++) own[i * k + j] = covariance[inside[i] * this.depth + inside[j]];
+      }
+      const budget = Math.min(Math.max(Math.ceil(BUDGET * branch.share), FEWEST), MOST);
+      const means = inside.map((c) => mean[c]);
+      branch.nodes = windowNodes(means, own, low, high, k <= 2 ? this.steepness(branch) : 0, budget);
     }
     return branch.nodes;
   }
@@ -401,7 +399,7 @@ export class Block implements Expert {
       return;
     }
     const [low, high] = [branch.low[own], branch.high[own]];
-    const cut = weights.map((w, i) => w / Math.exp(logInterval((low - means[i]) / scale, (high - means[i]) / scale)));
+    const cut = weights.map((w, i) => w / intervalMass((low - means[i]) / scale, (high - means[i]) / scale));
     for (const [mean, share, spread] of binned(means, cut, scale)) {
       addCut(edges, mean, spread, low, high, Math.log(share), weight, out, false);
     }
@@ -431,12 +429,29 @@ export class Block implements Expert {
 function addGaussian(edges: Float64Array, mean: number, scale: number, weight: number, out: Float64Array): void {
   let before = 0;
   const slope = 1 / scale;
-  for (let k = 0; k < edges.length; k++) {
+  const last = edges.length;
+  const top = mean + 7 * scale;
+  for (let k = firstAbove(edges, mean - 7 * scale); k < last; k++) {
+    if (edges[k] > top) {
+      out[k] += weight * (1 - before);
+      return;
+    }
     const below = fastNdtr((edges[k] - mean) * slope);
     out[k] += weight * (below - before);
     before = below;
   }
-  out[edges.length] += weight * (1 - before);
+  out[last] += weight * (1 - before);
+}
+
+function firstAbove(edges: Float64Array, value: number): number {
+  let low = 0;
+  let high = edges.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (edges[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Add a Gaussian cut to a window; its weight is that of the law inside the window if `inside`, else of the whole. */
@@ -455,29 +470,37 @@ function addCut(
   for (let k = 0; k <= edges.length; k++) {
     const from = Math.max(k ? edges[k - 1] : NEGATIVE_INFINITY, low);
     const to = Math.min(k < edges.length ? edges[k] : POSITIVE_INFINITY, high);
-    if (from < to) out[k] += weight * Math.exp(log + logInterval((from - mean) / scale, (to - mean) / scale) - total);
+    if (from < to) out[k] += weight * Math.exp(log - total) * intervalMass((from - mean) / scale, (to - mean) / scale);
   }
 }
 
 /** Gaussians with means close together as one: mean, weight and standard deviation of each. */
 function binned(means: Float64Array, weights: Float64Array, scale: number): [number, number, number][] {
-  const bins = new Map<number, [number, number, number]>();
-  const width = 1 / (BIN * scale);
+  let [least, most] = [POSITIVE_INFINITY, NEGATIVE_INFINITY];
+  for (let i = 0; i < means.length; i++) {
+    if (!(weights[i] > 0)) continue;
+    if (means[i] < least) least = means[i];
+    if (means[i] > most) most = means[i];
+  }
+  if (!(least <= most)) return [];
+  const size = Math.min(Math.floor((most - least) / (BIN * scale)) + 1, MOST_BINS);
+  const width = size > 1 ? (size - 1e-9) / (most - least) : 0;
+  const sums = new Float64Array(3 * size);
   for (let i = 0; i < means.length; i++) {
     const w = weights[i];
     if (!(w > 0)) continue;
-    const key = Math.floor(means[i] * width);
-    const bin = bins.get(key);
-    if (bin) {
-      bin[0] += w;
-      bin[1] += w * means[i];
-      bin[2] += w * means[i] * means[i];
-    } else bins.set(key, [w, w * means[i], w * means[i] * means[i]]);
+    const at = 3 * Math.floor((means[i] - least) * width);
+    const offset = means[i] - least;
+    sums[at] += w;
+    sums[at + 1] += w * offset;
+    sums[at + 2] += w * offset * offset;
   }
   const out: [number, number, number][] = [];
-  for (const [w, first, second] of bins.values()) {
-    const mean = first / w;
-    out.push([mean, w, Math.sqrt(scale * scale + Math.max(second / w - mean * mean, 0))]);
+  for (let at = 0; at < sums.length; at += 3) {
+    const w = sums[at];
+    if (!(w > 0)) continue;
+    const offset = sums[at + 1] / w;
+    out.push([least + offset, w, Math.sqrt(scale * scale + Math.max(sums[at + 2] / w - offset * offset, 0))]);
   }
   return out;
 }

@@ -19,6 +19,7 @@ export function groups(column: Column, cells: Float64Array, most: number, known:
   const order = Array.from({ length: column.size }, (_, i) => i).filter((i) => cells[i] > 1e-9);
   if (column.categories) {
     order.sort((a, b) => cells[b] - cells[a]);
+    if (even && order.length <= most) order.sort((a, b) => a - b);
     const lists = order.length <= most ? order.map((i) => [i]) : [...order.slice(0, most - 1).map((i) => [i]), order.slice(most - 1)];
     return lists.map((list) => group(list, cells, { kind: "values", values: [...list].sort((a, b) => a - b) }));
   }

@@ -87,8 +87,14 @@ export function fastNdtr(x: number): number {
   return (1 + 2 * t) * u * u * CDF[i] + t * u * u * PDF[i] + t * t * (3 - 2 * t) * CDF[i + 1] - t * t * u * PDF[i + 1];
 }
 
-/** x with P(Z ≤ x) = p, for 0 < p < 1 (Acklam's start, one step of Halley). */
-export function ndtri(p: number): number {
+/** P(a < Z ≤ b) to 1e-7 of itself, by the table unless it is small. */
+export function intervalMass(a: number, b: number): number {
+  const mass = a + b > 0 ? fastNdtr(-a) - fastNdtr(-b) : fastNdtr(b) - fastNdtr(a);
+  return mass > 1e-4 ? mass : Math.exp(logInterval(a, b));
+}
+
+/** x with P(Z ≤ x) = p (Acklam), to 1e-9 of x; `exact` adds a step of Halley. */
+export function ndtri(p: number, exact = true): number {
   const low = 0.02425;
   let x: number;
   if (p <= 0) return Number.NEGATIVE_INFINITY;
@@ -116,8 +122,9 @@ export function ndtri(p: number): number {
         r +
         1);
   }
-  const error = x < 0 ? ndtr(x) - p : 1 - p - ndtr(-x);
-  const step = error * Math.exp(0.5 * x * x + LOG_ROOT_TAU) * (x < 0 ? 1 : 1);
+  if (!exact) return x;
+  const error = ndtr(x) - p;
+  const step = error * Math.exp(0.5 * x * x + LOG_ROOT_TAU);
   return Number.isFinite(step) ? x - step / (1 + 0.5 * x * step) : x;
 }
 

@@ -5,7 +5,7 @@
  * inside its window given those before it (Genz), at the points of a fixed lattice.
  */
 
-import { logInterval, ndtr, ndtri } from "./special.ts";
+import { fastNdtr, logInterval, ndtr, ndtri } from "./special.ts";
 
 const { NEGATIVE_INFINITY, POSITIVE_INFINITY } = Number;
 /** Beyond this many standard deviations there is nothing to add. */
@@ -65,7 +65,7 @@ function interval(a: number, b: number, n: number, each: (z: number, logWeight: 
  * Points of a Gaussian vector inside its window.
  *
  * `mean` and `low`, `high` have k entries, `covariance` k × k. `steep` tells how fast what is averaged changes, in units of
- * a standard deviation; `budget` is the number of points for three and more coordinates.
+ * a standard deviation; `budget` is the number of points where they are those of a lattice.
  */
 export function windowNodes(
   mean: ArrayLike<number>,
@@ -77,77 +77,124 @@ export function windowNodes(
 ): Nodes {
   const k = mean.length;
   const { order, root } = ordered(mean, covariance, low, high);
-  const points: number[] = [];
-  const logs: number[] = [];
   const y = new Float64Array(k);
-  const ends = (j: number): [number, number] => {
+  const [a, b] = ends(0);
+  // a coordinate that the second window cuts sharply needs more points
+  const sharp = k === 2 ? Math.abs(root[k]) / root[k + 1] : 0;
+  const even = k === 1 || (k === 2 && Math.max(sharp, steep) < STEEPEST);
+  const few = budget < FEW ? 0.5 : 1;
+  const n = even ? Math.min(count(a, b, Math.max(sharp, steep)) * few, k === 1 ? 96 : 40) : budget;
+  const found = new Collected(k, k === 1 || !even ? n : n * 24);
+  const keep = (log: number) => {
+    const start = found.length * k;
+    for (let j = 0; j < k; j++) {
+      let x = mean[order[j]];
+      for (let i = 0; i <= j; i++) x += root[j * k + i] * y[i];
+      found.points[start + order[j]] = x;
+    }
+    found.logs[found.length++] = log;
+  };
+  function ends(j: number): [number, number] {
     let centre = mean[order[j]];
     for (let i = 0; i < j; i++) centre += root[j * k + i] * y[i];
     const scale = root[j * k + j];
     return [(low[order[j]] - centre) / scale, (high[order[j]] - centre) / scale];
-  };
-  const keep = (log: number) => {
-    for (let j = 0; j < k; j++) {
-      let x = 0;
-      const place = order.indexOf(j);
-      for (let i = 0; i <= place; i++) x += root[place * k + i] * y[i];
-      points.push(mean[j] + x);
-    }
-    logs.push(log);
-  };
-  const constant = -0.5 * Math.log(2 * Math.PI);
-  if (k <= 2) {
-    const [a, b] = ends(0);
-    // a coordinate that the second window cuts sharply needs more points
-    const sharp = k === 2 ? Math.abs(root[k]) / root[k + 1] : 0;
-    interval(a, b, count(a, b, Math.max(sharp, steep)), (z, log) => {
+  }
+  if (even) {
+    interval(a, b, n, (z, log) => {
       y[0] = z;
       if (k === 1) {
-        keep(log + constant);
+        keep(log - LOG_ROOT_TAU);
         return;
       }
       const [c, d] = ends(1);
-      if (!(logInterval(c, d) + log > -60)) return;
-      interval(c, d, count(c, d, steep), (u, more) => {
+      if (!(c < d && logInterval(c, d) + log > -60)) return;
+      interval(c, d, Math.min(count(c, d, steep) * few, 24), (u, more) => {
         y[1] = u;
-        keep(log + more + 2 * constant);
+        keep(log + more - 2 * LOG_ROOT_TAU);
       });
     });
-  } else {
-    lattice(k, budget, (u) => {
-      let log = 0;
-      for (let j = 0; j < k; j++) {
-        const [a, b] = ends(j);
-        log += logInterval(a, b);
-        if (!(log > NEGATIVE_INFINITY)) return;
-        y[j] = inside(a, b, u[j]);
-      }
-      keep(log);
-    });
+    return found.summed(1);
   }
-  const n = k <= 2 ? 1 : budget;
-  return summed(points, logs, n);
+  lattice(k, budget, (u) => {
+    let log = 0;
+    for (let j = 0; j < k; j++) {
+      const [from, to] = ends(j);
+      const [logMass, point] = drawn(from, to, u[j]);
+      log += logMass;
+      if (!(log > NEGATIVE_INFINITY)) return;
+      y[j] = point;
+    }
+    keep(log);
+  });
+  return found.summed(budget);
 }
 
+const LOG_ROOT_TAU = 0.5 * Math.log(2 * Math.PI);
+/** Above this steepness, evenly placed points would be too many. */
+const STEEPEST = 8;
+/** Least weight of a point. */
+const LEAST = 1e-9;
+/** A vector with fewer points than this matters little. */
+const FEW = 256;
+
+/** A multiple of eight, since rules are kept. */
 function count(a: number, b: number, steep: number): number {
   const width = Math.min(b, REACH) - Math.max(a, -REACH);
   const wide = Math.min(Math.max(width, 0), 2 * REACH);
-  // an even number of some sizes only, since rules are kept
-  return Math.min(Math.max(Math.ceil((8 + 1.5 * wide + 2 * wide * Math.min(steep, 20)) / 8) * 8, 8), 160);
+  return Math.max(Math.ceil((8 + 1.5 * wide + 2 * wide * Math.min(steep, 20)) / 8) * 8, 8);
 }
 
-function summed(points: number[], logs: number[], n: number): Nodes {
-  let top = NEGATIVE_INFINITY;
-  for (const log of logs) if (log > top) top = log;
-  const weights = new Float64Array(logs.length);
-  let total = 0;
-  for (let i = 0; i < logs.length; i++) {
-    weights[i] = Math.exp(logs[i] - top);
-    total += weights[i];
+/** log P(a < Z ≤ b), and the point inside with a share u of it below. */
+function drawn(a: number, b: number, u: number): [number, number] {
+  if (Math.min(Math.abs(a), Math.abs(b)) < 4.5) {
+    const [below, upto] = a + b > 0 ? [fastNdtr(-b), fastNdtr(-a)] : [fastNdtr(a), fastNdtr(b)];
+    const mass = upto - below;
+    if (mass > 1e-5) {
+      const z = a + b > 0 ? -ndtri(upto - u * mass, false) : ndtri(below + u * mass, false);
+      return [Math.log(mass), Math.min(Math.max(z, a), b)];
+    }
   }
-  for (let i = 0; i < weights.length; i++) weights[i] /= total;
-  const logMass = logs.length ? Math.min(top + Math.log(total / n), 0) : NEGATIVE_INFINITY;
-  return { logMass, points: Float64Array.from(points), weights };
+  const log = logInterval(a, b);
+  return [log, log > NEGATIVE_INFINITY ? inside(a, b, u) : 0];
+}
+
+/** Points as they are found. */
+class Collected {
+  length = 0;
+  readonly points: Float64Array;
+  readonly logs: Float64Array;
+  constructor(
+    private readonly k: number,
+    most: number,
+  ) {
+    this.points = new Float64Array(most * k);
+    this.logs = new Float64Array(most);
+  }
+
+  /** The points with weights that sum to one; `n` is the number that a mean is taken over. */
+  summed(n: number): Nodes {
+    const logs = this.logs.subarray(0, this.length);
+    let top = NEGATIVE_INFINITY;
+    for (const log of logs) if (log > top) top = log;
+    const weights = new Float64Array(logs.length);
+    let total = 0;
+    for (let i = 0; i < logs.length; i++) {
+      weights[i] = Math.exp(logs[i] - top);
+      total += weights[i];
+    }
+    const logMass = logs.length ? Math.min(top + Math.log(total / n), 0) : NEGATIVE_INFINITY;
+    // points that weigh nothing are left out, the others move up
+    let kept = 0;
+    for (let i = 0; i < weights.length; i++) {
+      const weight = weights[i] / total;
+      if (weight < LEAST) continue;
+      weights[kept] = weight;
+      if (kept < i) this.points.copyWithin(kept * this.k, i * this.k, (i + 1) * this.k);
+      kept++;
+    }
+    return { logMass, points: this.points.subarray(0, kept * this.k), weights: weights.subarray(0, kept) };
+  }
 }
 
 /** Coordinates in the order of Genz, the least probable window first, and the root of the covariance in that order. */

@@ -47,9 +47,10 @@ const PAIR = svg`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M2.5 2.5h1
 function body(explorer: Explorer, folding: Folding, n: number, id: string): TemplateResult {
   const column = explorer.columns[n];
   const { shown: now, ghost } = explorer;
-  const before = ghost.possible ? ghost.peek(n) : undefined;
-  const cells = now.possible ? (now.peek(n) ?? before) : undefined;
-  if (!cells && !before) return html`<div class="room"></div>`;
+  const behind = ghost.possible ? ghost.peek(n) : undefined;
+  const cells = now.possible ? (now.peek(n) ?? behind) : undefined;
+  if (!cells && !behind) return html`<div class="room"></div>`;
+  const before = now === ghost ? undefined : behind;
   return column.categories
     ? bars(explorer, folding, n, cells, before)
     : numberBody(explorer, n, cells, before, id);
@@ -152,7 +153,7 @@ function pick(explorer: Explorer, n: number, code: number): void {
 /** A gap that is part of the model: unknown, or filled in. */
 function gapRow(explorer: Explorer, n: number, gap: number): TemplateResult {
   const cells = explorer.shown.possible ? explorer.shown.peek(gap) : undefined;
-  const before = explorer.ghost.peek(gap);
+  const before = explorer.shown === explorer.ghost ? undefined : explorer.ghost.peek(gap);
   const known = explorer.condition.get(gap);
   const pressed = known?.kind === "set" && known.codes[0] === 1;
   const wide = (value: number | undefined) => 100 * (value ?? 0);

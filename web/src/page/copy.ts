@@ -73,8 +73,8 @@ function question(columns: readonly Column[], condition: Condition, about: numbe
 /** `jointwise query MODEL '...'`, which asks for the column that moved most. */
 export function asCommand(explorer: Explorer): string {
   const { columns, cards, condition } = explorer;
-  const free = cards.filter((n) => !explorer.settled(n));
-  const chosen = explorer.target.value >= 0 ? explorer.target.value : free[argmax(free.map((n) => explorer.moved(n)))];
+  const free = cards.filter((n) => !condition.has(n));
+  const chosen = explorer.sort.value === "ask" && explorer.target.value >= 0 ? explorer.target.value : free[argmax(free.map((n) => explorer.moved(n)))];
   const text = question(columns, condition, chosen ?? cards[0]);
   return `jointwise query MODEL '${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -94,8 +94,8 @@ function shortText(column: Column, group: Group): string {
   if (column.categories) return visible(groupText(column, group), 13);
   const [low, high] = [column.endsOf(group.cells[0])[0], column.endsOf(group.cells[group.cells.length - 1])[1]];
   if (group.region.kind === "values") return `= ${shown(column, group.region.values[0], true)}`;
-  const middle = !Number.isFinite(low) ? high : Number.isFinite(high) ? 0.5 * (low + high) : low;
-  return shown(column, column.kind === "integer" ? Math.round(middle) : middle);
+  const half = column.kind === "integer" ? 0.5 : column.step / 2;
+  return shown(column, Number.isFinite(low) ? low + half : high - half);
 }
 
 function groupText(column: Column, group: Group): string {

@@ -31,9 +31,14 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   );
   const watched = new Set<Element>();
   let asked = false;
+  let drawn = false;
   const draw = () => {
     asked = false;
     render(view(explorer, tools), root);
+    if (!drawn && root.querySelector(".picture, .bars")) {
+      drawn = true;
+      performance.mark("jointwise drawn");
+    }
     root.toggleAttribute("data-busy", explorer.busy.value);
     const cards = new Set(root.querySelectorAll("[data-card]"));
     for (const card of cards) if (!watched.has(card)) watcher.observe(card);

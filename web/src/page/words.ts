@@ -9,13 +9,12 @@ const LONGEST = 60;
 
 /** Text with controls and marks of direction as escapes, cut to a length. */
 export function visible(text: string, longest = LONGEST): string {
-  const short = text.length > longest ? `${[...text.slice(0, longest)].slice(0, longest - 1).join("")}…` : text;
-  return short.replace(HIDDEN, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const short = text.length > longest ? `${[...text.slice(0, 2 * longest)].slice(0, longest - 1).join("")}…` : text;
+  return short.replace(HIDDEN, (sign) => `\\u${sign.codePointAt(0)!.toString(16).padStart(4, "0")}`);
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must be seen
-const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]/g;
-HIDDEN.lastIndex = 0;
+/** Controls, marks of direction and halves of pairs; not the joiners, without which some scripts cannot be written. */
+const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu;
 
 /** A share as a percentage. */
 export function percent(share: number): string {
