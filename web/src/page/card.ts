@@ -29,7 +29,7 @@ export function card(explorer: Explorer, folding: Folding, n: number, id: string
   const classes = { card: true, known: Boolean(known), paired: explorer.pair.value.includes(n) };
   return html`<article class=${classMap(classes)} data-card=${n} aria-labelledby=${`${id}-${n}`}>
     <header>
-      <h3 id=${`${id}-${n}`} title=${visible(column.name, 300)}><bdi>${visible(column.name)}</bdi></h3>
+      <h2 id=${`${id}-${n}`} title=${visible(column.name, 300)}><bdi>${visible(column.name)}</bdi></h2>
       ${badge(explorer, n)}
       <button class="quiet icon" type="button" aria-pressed=${explorer.pair.value.includes(n)} title="Show with another column"
         aria-label=${`Show ${visible(column.name)} with another column`} @click=${() => pairUp(explorer, n)}>${PAIR}</button>

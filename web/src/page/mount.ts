@@ -55,7 +55,10 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
       requestAnimationFrame(draw);
     }
   });
-  const keys = (event: KeyboardEvent) => pressed(root, explorer, event);
+  const keys = (event: KeyboardEvent) => {
+    // a page is alone in its window; a widget is not
+    if (linked || root.contains(event.target as Node)) pressed(root, explorer, event);
+  };
   root.ownerDocument.addEventListener("keydown", keys);
   return () => {
     stop();
@@ -67,8 +70,6 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
 
 function pressed(root: HTMLElement, explorer: Explorer, event: KeyboardEvent): void {
   const field = event.target instanceof Element && event.target.closest("input, select, textarea");
-  const alone = root.ownerDocument.body === root || root.contains(event.target as Node);
-  if (!alone) return;
   const command = event.ctrlKey || event.metaKey;
   const key = event.key.toLowerCase();
   if (command && key === "z" && !field) {
