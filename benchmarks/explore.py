@@ -1,4 +1,4 @@
-"""The page of a stack of 500 components over 20 columns, in Chromium: bytes, first drawing, and time from input to cards.
+"""The page of a stack of 500 components over 20 columns, in Chromium: bytes, first drawing, time from input to cards.
 
 Needs Debian's chromium and chromium-driver, and selenium: see `make test-page`.
 """
@@ -96,7 +96,9 @@ def run() -> list[Row]:
             first = []
             for _ in range(5):
                 open_page(driver, page)
-                first.append(driver.execute_script("return performance.getEntriesByName('jointwise drawn')[0].startTime"))
+                first.append(
+                    driver.execute_script("return performance.getEntriesByName('jointwise drawn')[0].startTime")
+                )
             rows.append({"what": "first drawing, ms", "median": median(first), "worst": max(first)})
             for kind, states in STATES.items():
                 times = []

@@ -22,7 +22,7 @@ NAMES = (
 
 
 def people():
-    """Pay, joined (a date), score with a spike, children and sex, which tell of each other; gaps of pay are told too."""
+    """Numbers, a date, a spike, integers and categories, which tell of each other; gaps of pay are told too."""
     variables = (
         Variable("pay", "continuous", observed=(0, 120)),
         Variable("joined", "continuous", dtype="date", step=1.0, observed=(17_000, 19_700)),

@@ -21,3 +21,7 @@ def node_modules():
         if done.returncode:
             pytest.skip(f"npm ci failed: {done.stderr.strip()[-300:]}")
     return folder
+
+
+# the command is tried with the model that the tests of the other commands use
+from tests.cli.conftest import model, table  # noqa: E402, F401

@@ -42,7 +42,9 @@ test.skipIf(!existsSync(file))("marginals and probabilities equal Python's", { t
     const model = new Model((await unpacked(line.model)) as ModelParts);
     for (const [k, answer] of line.answers.entries()) {
       const windows = Math.min(answer.windows, 2);
-      const key = ["block", "given"].includes(line.sort) ? `${line.sort}, ${["no", "one", "more"][windows]} windows` : line.sort;
+      const key = ["block", "given"].includes(line.sort)
+        ? `${line.sort}, ${["no", "one", "more"][windows]} windows`
+        : line.sort;
       worst[key] ??= { error: 0, log: 0, events: 0, where: "" };
       const own = worst[key];
       own.events++;

@@ -68,8 +68,8 @@ def cells_of(variable: Variable, margin: Margin) -> Cells:
     """
     low, high = _range(variable, margin)
     if is_temporal(variable.dtype):
-        # a rounded date stands for the times around it
-        edges = _date_edges(low, high) - variable.step / 2
+        half = variable.step / 2  # a rounded date stands for the times around it
+        edges = _date_edges(low + half, high + half, variable.step) - half
     elif variable.kind is Kind.INTEGER or variable.step:
         edges = _stepped_edges(low, high, variable.step or 1.0)
     else:
@@ -109,13 +109,13 @@ def _stepped_edges(low: float, high: float, unit: float) -> FloatArray:
     n_units = max(_round_step((high - low + unit) / unit / MOST_CELLS), 1.0)
     n_units = float(np.ceil(n_units))
     width = n_units * unit
-    first, last = np.floor(low / width + 1e-9), np.floor(high / width + 1e-9) + 1
+    first, last = np.floor((low + unit / 2) / width), np.floor((high + unit / 2) / width) + 1
     return np.asarray((np.arange(first, last + 1) * n_units - 0.5) * unit)
 
 
-def _date_edges(low: float, high: float) -> FloatArray:
+def _date_edges(low: float, high: float, least: float) -> FloatArray:
     for step in _DAYS:
-        if (high - low) / step <= MOST_CELLS:
+        if step >= least and (high - low) / step <= MOST_CELLS:
             start = 4.0 if step >= 7 else 0.0  # weeks begin on Mondays; the first of 1970 was a Thursday
             first, last = np.floor((low - start) / step), np.ceil((high - start) / step)
             return np.asarray(start + np.arange(first, last + 1) * step)

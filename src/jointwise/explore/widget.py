@@ -68,18 +68,18 @@ def _class() -> Any:
             return self._density.condition(self.evidence) if self.evidence else self._density
 
         @traitlets.validate("evidence")  # type: ignore[untyped-decorator]
-        def _check(self, proposal: Any) -> Any:
+        def _check_evidence(self, proposal: Any) -> Any:
             known_of(self._density.schema, proposal["value"])  # raises for what cannot be shown
             return proposal["value"]
 
         @traitlets.observe("evidence")  # type: ignore[untyped-decorator]
-        def _send(self, _change: Any) -> None:
+        def _on_evidence(self, _change: Any) -> None:
             known = known_of(self._density.schema, self.evidence)
             if known != self._known:
                 self._known = known
 
         @traitlets.observe("_known")  # type: ignore[untyped-decorator]
-        def _receive(self, _change: Any) -> None:
+        def _on_known(self, _change: Any) -> None:
             evidence = evidence_of(self._density.schema, self._known)
             if known_of(self._density.schema, self.evidence) != self._known:
                 self.evidence = evidence

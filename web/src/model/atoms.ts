@@ -56,7 +56,11 @@ function values(parts: FamilyParts, name: string): Values {
 }
 
 /** A law of loc + scale Z with Z symmetric about zero. */
-function symmetric(parts: FamilyParts, cdf: (z: number, i: number) => number, log: (z: number, i: number) => number): Law {
+function symmetric(
+  parts: FamilyParts,
+  cdf: (z: number, i: number) => number,
+  log: (z: number, i: number) => number,
+): Law {
   const [loc, scale] = [values(parts, "loc"), values(parts, "scale")];
   return {
     size: loc.length,
@@ -270,11 +274,7 @@ function family(parts: FamilyParts): Family {
     case "warped":
       return new Warped(family(parts.base!), new Warp(parts as unknown as WarpParts));
     case "truncated":
-      return new Truncated(
-        family(parts.base!),
-        end(parts.low, NEGATIVE_INFINITY),
-        end(parts.high, POSITIVE_INFINITY),
-      );
+      return new Truncated(family(parts.base!), end(parts.low, NEGATIVE_INFINITY), end(parts.high, POSITIVE_INFINITY));
     default:
       throw new Error(`The page does not know the family ${parts.family}.`);
   }
@@ -356,7 +356,8 @@ export class Dictionary {
       let start = k * this.size;
       for (const each of this.families) {
         // a point of a column with spikes has a cell of its own
-        if (!(each.points && spikes.length)) for (let i = 0; i < each.size; i++) out[start + i] = each.mass(i, from, to);
+        if (!(each.points && spikes.length))
+          for (let i = 0; i < each.size; i++) out[start + i] = each.mass(i, from, to);
         start += each.size;
       }
     }

@@ -506,7 +506,12 @@ function binned(means: Float64Array, weights: Float64Array, scale: number): [num
 }
 
 /** Condition a Gaussian on values of some coordinates, in place; returns their log-density. */
-function condition(mean: Float64Array, covariance: Float64Array, at: readonly number[], values: readonly number[]): number {
+function condition(
+  mean: Float64Array,
+  covariance: Float64Array,
+  at: readonly number[],
+  values: readonly number[],
+): number {
   const d = mean.length;
   let log = 0;
   // one coordinate after the other
@@ -544,7 +549,8 @@ function regression(
     for (let j = 0; j <= i; j++) {
       let sum = covariance[others[i] * d + others[j]];
       for (let m = 0; m < j; m++) sum -= root[i * k + m] * root[j * k + m];
-      root[i * k + j] = i === j ? Math.sqrt(Math.max(sum, 1e-14 * covariance[others[i] * d + others[i]])) : sum / root[j * k + j];
+      root[i * k + j] =
+        i === j ? Math.sqrt(Math.max(sum, 1e-14 * covariance[others[i] * d + others[i]])) : sum / root[j * k + j];
     }
     let sum = covariance[others[i] * d + c];
     for (let m = 0; m < i; m++) sum -= root[i * k + m] * gain[m];

@@ -131,7 +131,12 @@ export class Column {
     return found;
   }
 
-  private spreadCategories(dictionary: Dictionary, weights: ArrayLike<number>, out: Float64Array, region?: Region): void {
+  private spreadCategories(
+    dictionary: Dictionary,
+    weights: ArrayLike<number>,
+    out: Float64Array,
+    region?: Region,
+  ): void {
     const codes = dictionary.codes();
     for (let l = 0; l < codes.length; l++) {
       if (!region || this.meets(codes[l], region)) out[codes[l]] += weights[l];

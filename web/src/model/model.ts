@@ -36,7 +36,8 @@ export class Model {
   private readonly foreign: readonly ((n: number, value: number) => boolean)[];
 
   constructor(parts: ModelParts) {
-    if (parts.version !== VERSION) throw new Error(`The model has version ${parts.version}; this page reads ${VERSION}.`);
+    if (parts.version !== VERSION)
+      throw new Error(`The model has version ${parts.version}; this page reads ${VERSION}.`);
     this.title = parts.title;
     this.columns = parts.columns.map((column) => new Column(column));
     const dictionaries = parts.dictionaries.map((families) => new Dictionary(families));

@@ -15,12 +15,21 @@ export interface Group {
  * Groups of the cells of a column: neighbours of about equal mass, or the most probable categories and the others together.
  * `even` groups by width instead of mass.
  */
-export function groups(column: Column, cells: Float64Array, most: number, known: Region | undefined, even = false): Group[] {
+export function groups(
+  column: Column,
+  cells: Float64Array,
+  most: number,
+  known: Region | undefined,
+  even = false,
+): Group[] {
   const order = Array.from({ length: column.size }, (_, i) => i).filter((i) => cells[i] > 1e-9);
   if (column.categories) {
     order.sort((a, b) => cells[b] - cells[a]);
     if (even && order.length <= most) order.sort((a, b) => a - b);
-    const lists = order.length <= most ? order.map((i) => [i]) : [...order.slice(0, most - 1).map((i) => [i]), order.slice(most - 1)];
+    const lists =
+      order.length <= most
+        ? order.map((i) => [i])
+        : [...order.slice(0, most - 1).map((i) => [i]), order.slice(most - 1)];
     return lists.map((list) => group(list, cells, { kind: "values", values: [...list].sort((a, b) => a - b) }));
   }
   const intervals = order.filter((i) => i <= column.edges.length);

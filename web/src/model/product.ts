@@ -31,8 +31,7 @@ export class Product implements Expert {
     const logs = this.weigh(evidence);
     return {
       logEvidence: logSumExp(logs),
-      margin: (n) =>
-        this.factors.margin(n, evidence.has(n) ? this.weigh(evidence, n) : logs, evidence.get(n)),
+      margin: (n) => this.factors.margin(n, evidence.has(n) ? this.weigh(evidence, n) : logs, evidence.get(n)),
     };
   }
 

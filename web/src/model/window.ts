@@ -274,6 +274,6 @@ function lattice(k: number, n: number, each: (u: Float64Array) => void): void {
 }
 
 /** Roots of primes: their multiples, modulo one, fill a cube evenly (Richtmyer). */
-const ROOTS = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97].map((p) =>
-  Math.sqrt(p),
+const ROOTS = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97].map(
+  (p) => Math.sqrt(p),
 );

@@ -60,7 +60,14 @@ export function moved(column: Column, known: Known | undefined, which: 0 | 1, ke
   const last = column.edges.length - 1;
   const now = places(column, known).map((place) => nearestEdge(column, place));
   const steps: Record<string, number> = {
-    ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -5, PageUp: 5, Home: -last, End: last,
+    ArrowLeft: -1,
+    ArrowDown: -1,
+    ArrowRight: 1,
+    ArrowUp: 1,
+    PageDown: -5,
+    PageUp: 5,
+    Home: -last,
+    End: last,
   };
   if (key === "Delete" || key === "Backspace") return null;
   if (!(key in steps)) return undefined;

@@ -7,7 +7,7 @@ import type { Column } from "../model/model.ts";
 import { between, cellAt, moved, places } from "./brush.ts";
 import type { Explorer } from "./explorer.ts";
 import { type Known, range } from "./known.ts";
-import { BASE, HEIGHT, heights, nearestEdge, SIDE, shape, tailBoxes, ticks, TOP, WIDTH, xScale } from "./shapes.ts";
+import { BASE, HEIGHT, heights, nearestEdge, SIDE, shape, TOP, tailBoxes, ticks, WIDTH, xScale } from "./shapes.ts";
 import { summary } from "./summary.ts";
 import { dateText, daysOf, percent, plain, shown, visible } from "./words.ts";
 
@@ -51,9 +51,7 @@ function body(explorer: Explorer, folding: Folding, n: number, id: string): Temp
   const cells = now.possible ? (now.peek(n) ?? behind) : undefined;
   if (!cells && !behind) return html`<div class="room"></div>`;
   const before = now === ghost ? undefined : behind;
-  return column.categories
-    ? bars(explorer, folding, n, cells, before)
-    : numberBody(explorer, n, cells, before, id);
+  return column.categories ? bars(explorer, folding, n, cells, before) : numberBody(explorer, n, cells, before, id);
 }
 
 /** How much the column moved, or what it would tell. */
@@ -61,10 +59,14 @@ function badge(explorer: Explorer, n: number): TemplateResult | typeof nothing {
   if (explorer.sort.value === "ask" && explorer.target.value >= 0) {
     if (n === explorer.target.value) return html`<span class="badge">target</span>`;
     const bits = explorer.told.value.get(n);
-    return bits === undefined ? nothing : html`<span class="badge" title="What it would tell of the target, on average">${bits.toFixed(bits < 0.1 ? 3 : 2)} bits</span>`;
+    return bits === undefined
+      ? nothing
+      : html`<span class="badge" title="What it would tell of the target, on average">${bits.toFixed(bits < 0.1 ? 3 : 2)} bits</span>`;
   }
   const far = explorer.moved(n);
-  return far < 0.005 ? nothing : html`<span class="badge" title="Share of the probability that has moved">moved ${percent(far)}</span>`;
+  return far < 0.005
+    ? nothing
+    : html`<span class="badge" title="Share of the probability that has moved">moved ${percent(far)}</span>`;
 }
 
 function pairUp(explorer: Explorer, n: number): void {
@@ -102,14 +104,22 @@ function bars(
     folding.redraw();
   };
   return html`
-    ${long && labels.length > 20 ? html`<input class="find" type="search" placeholder="Find a value" aria-label=${`Find a value of ${visible(column.name)}`}
+    ${
+      long && labels.length > 20
+        ? html`<input class="find" type="search" placeholder="Find a value" aria-label=${`Find a value of ${visible(column.name)}`}
       .value=${live(folding.wanted.get(n) ?? "")} @input=${(event: Event) => {
         folding.wanted.set(n, (event.target as HTMLInputElement).value);
         folding.redraw();
-      }}>` : nothing}
+      }}>`
+        : nothing
+    }
     <ul class="bars" role="list">${list.map((i) => bar(explorer, n, i, cells?.[i], before?.[i], most, codes))}</ul>
-    ${rest > 0 || (open && long) ? html`<button class="quiet more" type="button" aria-expanded=${open} @click=${toggle}>
-      ${open ? (rest > 0 ? `${rest.toLocaleString("en")} more: use the search` : "Show fewer") : `${rest.toLocaleString("en")} more, ${percent(massOf(found.slice(list.length), cells))}`}</button>` : nothing}`;
+    ${
+      rest > 0 || (open && long)
+        ? html`<button class="quiet more" type="button" aria-expanded=${open} @click=${toggle}>
+      ${open ? (rest > 0 ? `${rest.toLocaleString("en")} more: use the search` : "Show fewer") : `${rest.toLocaleString("en")} more, ${percent(massOf(found.slice(list.length), cells))}`}</button>`
+        : nothing
+    }`;
 }
 
 function massOf(codes: readonly number[], cells: Float64Array | undefined): number {
@@ -179,7 +189,7 @@ function numberBody(
 ): TemplateResult {
   const column = explorer.columns[n];
   const known = explorer.condition.get(n);
-  return html`${picture(explorer, n, cells, before)} ${spikes(explorer, n, cells)} ${facts(column, cells, before)}
+  return html`${picture(explorer, n, cells, before)} ${spikes(explorer, n, cells)} ${facts(column, cells, before, behindName(explorer))}
     ${fields(explorer, n, known, id)}`;
 }
 
@@ -199,13 +209,19 @@ function picture(
   const [left, right] = places(column, known);
   return html`<svg class="picture" viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label=${`Range of ${visible(column.name)}`}
     @pointerdown=${(event: PointerEvent) => drag(explorer, n, event)}>
-    ${now ? svg`<path class="now" d=${now.area}/><path class="outline" d=${now.line}/>
-      ${tailBoxes(now.tails).map((box) => svg`<rect class="now" x=${box.x} y=${box.y} width=${box.width} height=${box.height}/>`)}` : nothing}
+    ${
+      now
+        ? svg`<path class="now" d=${now.area}/><path class="outline" d=${now.line}/>
+      ${tailBoxes(now.tails).map((box) => svg`<rect class="now" x=${box.x} y=${box.y} width=${box.width} height=${box.height}/>`)}`
+        : nothing
+    }
     ${ghost ? svg`<path class="before" d=${ghost.line}/>` : nothing}
     ${cells ? stems(column, cells) : nothing} ${rug(explorer, n)}
     <line class="axis" x1=${SIDE} x2=${WIDTH - SIDE} y1=${BASE} y2=${BASE}></line>
-    ${ticks(column).map((tick) => svg`<line class="axis" x1=${tick.x} x2=${tick.x} y1=${BASE} y2=${BASE + 3}/>
-      <text x=${tick.x} y=${BASE + 14}>${tick.text}</text>`)}
+    ${ticks(column).map(
+      (tick) => svg`<line class="axis" x1=${tick.x} x2=${tick.x} y1=${BASE} y2=${BASE + 3}/>
+      <text x=${tick.x} y=${BASE + 14}>${tick.text}</text>`,
+    )}
     ${known ? svg`<rect class="chosen" x=${left} y="2" width=${Math.max(right - left, 1)} height=${BASE - 2}/>` : nothing}
     ${thumb(explorer, n, 0, left)} ${thumb(explorer, n, 1, right)}
   </svg>`;
@@ -241,7 +257,8 @@ function thumb(explorer: Explorer, n: number, which: 0 | 1, place: number): Temp
   const column = explorer.columns[n];
   const known = explorer.condition.get(n);
   const open = !known || known.kind === "set" || (known.kind === "range" && (which ? known.high : known.low) === null);
-  const value = known?.kind === "value" ? known.value : known?.kind === "range" ? (which ? known.high : known.low) : null;
+  const value =
+    known?.kind === "value" ? known.value : known?.kind === "range" ? (which ? known.high : known.low) : null;
   const last = column.edges.length - 1;
   const words = value === null ? "open" : shown(column, value, true);
   return svg`<g class=${classMap({ thumb: true, open })} tabindex="0" role="slider" data-thumb=${which}
@@ -267,7 +284,10 @@ function drag(explorer: Explorer, n: number, event: PointerEvent): void {
   const known = explorer.condition.get(n);
   const start = placeOf(event);
   const grabbed = (event.target as Element).closest("[data-thumb]");
-  const which = grabbed && (known || Math.abs(start - SIDE) < 10 || Math.abs(start - WIDTH + SIDE) < 10) ? Number(grabbed.getAttribute("data-thumb")) : -1;
+  const which =
+    grabbed && (known || Math.abs(start - SIDE) < 10 || Math.abs(start - WIDTH + SIDE) < 10)
+      ? Number(grabbed.getAttribute("data-thumb"))
+      : -1;
   const fixed = which >= 0 ? nearestEdge(column, places(column, known)[1 - which]) : nearestEdge(column, start);
   let far = false;
   const move = (e: PointerEvent) => {
@@ -307,14 +327,29 @@ function spikes(explorer: Explorer, n: number, cells: Float64Array | undefined):
   })}</p>`;
 }
 
-function facts(column: Column, cells: Float64Array | undefined, before: Float64Array | undefined): TemplateResult {
+/** What the dashed shapes are: what was before, or the other condition. */
+export function behindName(explorer: Explorer): string {
+  const { conditions, active } = explorer.situation.value;
+  return conditions.length > 1 ? (active ? "A" : "B") : "was";
+}
+
+function facts(
+  column: Column,
+  cells: Float64Array | undefined,
+  before: Float64Array | undefined,
+  behind: string,
+): TemplateResult {
   const now = cells && summary(column, cells);
   const old = before && summary(column, before);
   const text = (value: number | undefined) => (value === undefined ? "–" : shown(column, value));
   const average = (value: number | undefined) =>
-    value === undefined ? "–" : column.kind === "integer" && !column.temporal && Math.abs(value) < 1000 ? value.toFixed(1) : text(value);
+    value === undefined
+      ? "–"
+      : column.kind === "integer" && !column.temporal && Math.abs(value) < 1000
+        ? value.toFixed(1)
+        : text(value);
   const one = (name: string, value: string, was: string) =>
-    html`<div><dt>${name}</dt><dd>${value}${was === value || !old ? nothing : html` <s aria-label="before">${was}</s>`}</dd></div>`;
+    html`<div><dt>${name}</dt><dd>${value}${was === value || !old ? nothing : html` <small>${behind} ${was}</small>`}</dd></div>`;
   return html`<dl class=${classMap({ facts: true, dates: column.temporal })}>
     ${one("mean", average(now?.mean), average(old?.mean))} ${one("median", text(now?.median), text(old?.median))}
     ${one("80%", now ? `${text(now.low)} – ${text(now.high)}` : "–", old ? `${text(old.low)} – ${text(old.high)}` : "–")}</dl>`;
@@ -322,8 +357,14 @@ function facts(column: Column, cells: Float64Array | undefined, before: Float64A
 
 function fields(explorer: Explorer, n: number, known: Known | undefined, id: string): TemplateResult {
   const column = explorer.columns[n];
-  const [low, high] = known?.kind === "range" ? [known.low, known.high] : known?.kind === "value" ? [known.value, known.value] : [null, null];
-  const text = (value: number | null) => (value === null ? "" : column.temporal ? dateText(column, value) : plain(value));
+  const [low, high] =
+    known?.kind === "range"
+      ? [known.low, known.high]
+      : known?.kind === "value"
+        ? [known.value, known.value]
+        : [null, null];
+  const text = (value: number | null) =>
+    value === null ? "" : column.temporal ? dateText(column, value) : plain(value);
   const read = (value: string) => (value.trim() === "" ? null : column.temporal ? daysOf(value) : numberOf(value));
   const change = (which: 0 | 1) => (event: Event) => {
     const field = event.target as HTMLInputElement;
@@ -335,7 +376,11 @@ function fields(explorer: Explorer, n: number, known: Known | undefined, id: str
     explorer.know(n, which ? range(low, value) : range(value, high));
   };
   const kind = column.temporal ? (column.dtype === "date" ? "date" : "datetime-local") : "text";
-  const field = (which: 0 | 1, label: string, value: number | null) => html`<label for=${`${id}-${n}-${which}`}>${label}</label>
+  const field = (
+    which: 0 | 1,
+    label: string,
+    value: number | null,
+  ) => html`<label for=${`${id}-${n}-${which}`}>${label}</label>
     <input id=${`${id}-${n}-${which}`} type=${kind} inputmode="decimal" autocomplete="off" placeholder="any" data-end=${which}
       .value=${live(text(value))} @change=${change(which)}>`;
   return html`<div class=${classMap({ fields: true, dates: column.temporal })}>${field(0, "from", low)} ${field(1, "to", high)}</div>`;

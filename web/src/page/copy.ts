@@ -1,15 +1,16 @@
 /** The state as text to take elsewhere: Python, a command, a table. */
 
+import type { Column } from "../model/model.ts";
 import type { Explorer } from "./explorer.ts";
 import type { Condition, Known } from "./known.ts";
 import { argmax, summary } from "./summary.ts";
 import { dateText, percent, plain, shown } from "./words.ts";
-import type { Column } from "../model/model.ts";
 
 /** A text as Python writes it. */
 function pythonText(text: string): string {
   // JSON's escapes are Python's, but for those of signs beyond the first plane, which JSON leaves as they are
-  return JSON.stringify(text).replace(/[\u007f-\uffff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  return JSON.stringify(text)
+    .replace(/[\u007f-\uffff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`)
     .replace(/\\ud([89ab][0-9a-f]{2})\\ud([c-f][0-9a-f]{2})/g, (_, high, low) => {
       const code = 0x10000 + ((Number.parseInt(high, 16) - 0x800) << 10) + (Number.parseInt(low, 16) - 0xc00);
       return `\\U${code.toString(16).padStart(8, "0")}`;
@@ -74,7 +75,10 @@ function question(columns: readonly Column[], condition: Condition, about: numbe
 export function asCommand(explorer: Explorer): string {
   const { columns, cards, condition } = explorer;
   const free = cards.filter((n) => !condition.has(n));
-  const chosen = explorer.sort.value === "ask" && explorer.target.value >= 0 ? explorer.target.value : free[argmax(free.map((n) => explorer.moved(n)))];
+  const chosen =
+    explorer.sort.value === "ask" && explorer.target.value >= 0
+      ? explorer.target.value
+      : free[argmax(free.map((n) => explorer.moved(n)))];
   const text = question(columns, condition, chosen ?? cards[0]);
   return `jointwise query MODEL '${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -89,13 +93,30 @@ export function rows(explorer: Explorer): string[][] {
     const known = condition.get(n);
     const mark = known ? "yes" : "";
     if (column.categories) {
-      return [column.name, mark, "", "", "", "", top(column, cells), top(column, old), cells && old ? percent(explorer.moved(n)) : ""];
+      return [
+        column.name,
+        mark,
+        "",
+        "",
+        "",
+        "",
+        top(column, cells),
+        top(column, old),
+        cells && old ? percent(explorer.moved(n)) : "",
+      ];
     }
     const text = (value: number) => shown(column, value);
     const facts = cells && summary(column, cells);
     const before = old && summary(column, old);
     const numbers = facts ? [facts.mean, facts.median, facts.low, facts.high].map(text) : ["", "", "", ""];
-    return [column.name, mark, ...numbers, "", before ? text(before.median) : "", cells && old ? percent(explorer.moved(n)) : ""];
+    return [
+      column.name,
+      mark,
+      ...numbers,
+      "",
+      before ? text(before.median) : "",
+      cells && old ? percent(explorer.moved(n)) : "",
+    ];
   });
   return [heads, ...body];
 }
@@ -109,7 +130,8 @@ function top(column: Column, cells: Float64Array | undefined): string {
 /** Tab-separated rows, as spreadsheets take them. */
 export function asTable(explorer: Explorer): string {
   // a cell that begins like a formula is text
-  const cell = (text: string) => (/^[=+\-@]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text).replace(/[\t\r\n]/g, " ");
+  const cell = (text: string) =>
+    (/^[=+\-@]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text).replace(/[\t\r\n]/g, " ");
   return rows(explorer)
     .map((row) => row.map(cell).join("\t"))
     .join("\n");

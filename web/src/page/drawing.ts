@@ -1,10 +1,10 @@
 /** The cards as one SVG text with its own colours, to take into a document. */
 
 import type { Explorer } from "./explorer.ts";
-import { BASE, HEIGHT, heights, shape, SIDE, tailBoxes, ticks, WIDTH } from "./shapes.ts";
+import { BASE, HEIGHT, heights, SIDE, shape, tailBoxes, ticks, WIDTH } from "./shapes.ts";
 import { summary } from "./summary.ts";
-import { percent, sentence, shown, visible } from "./words.ts";
 import { listed } from "./view.ts";
+import { percent, sentence, shown, visible } from "./words.ts";
 
 const [ACROSS, GAP, HEAD, MOST, FEW] = [3, 24, 40, 24, 8];
 const TALL = HEIGHT + 52;
@@ -14,7 +14,15 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-function text(x: number, y: number, words: string, size: number, colour: string, anchor = "start", weight = 400): string {
+function text(
+  x: number,
+  y: number,
+  words: string,
+  size: number,
+  colour: string,
+  anchor = "start",
+  weight = 400,
+): string {
   return `<text x="${x}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${colour}" text-anchor="${anchor}">${escaped(words)}</text>`;
 }
 
@@ -28,7 +36,9 @@ export function asSvg(explorer: Explorer): string {
     const y = HEAD + Math.floor(i / columns) * (TALL + GAP);
     return `<g transform="translate(${x} ${y})">${one(explorer, n)}</g>`;
   });
-  const head = explorer.condition.size ? `Given ${sentence(explorer.columns, explorer.condition)}` : visible(explorer.model.title, 80);
+  const head = explorer.condition.size
+    ? `Given ${sentence(explorer.columns, explorer.condition)}`
+    : visible(explorer.model.title, 80);
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif">${text(GAP, 26, head, 15, INK, "start", 600)}${parts.join("")}</svg>`;
 }
 
@@ -54,7 +64,9 @@ function one(explorer: Explorer, n: number): string {
   const old = before && heights(column, before);
   const most = Math.max(...tall, ...(old ?? []), 1e-12);
   const [filled, line] = [shape(column, tall, most), old && shape(column, old, most)];
-  const boxes = tailBoxes(filled.tails).map((box) => `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" fill="${FILL}"/>`);
+  const boxes = tailBoxes(filled.tails).map(
+    (box) => `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" fill="${FILL}"/>`,
+  );
   const marks = ticks(column).map((tick) => text(tick.x, BASE + 14, tick.text, 10, SOFT, "middle"));
   const facts = summary(column, cells);
   const words = `median ${shown(column, facts.median)}, 80% ${shown(column, facts.low)} – ${shown(column, facts.high)}`;

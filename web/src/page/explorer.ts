@@ -105,7 +105,9 @@ export class Explorer {
   constructor(parts: ModelParts) {
     this.model = new Model(parts);
     const { columns } = this.model;
-    this.gaps = new Map(columns.flatMap((column, n): [number, number][] => (column.gapOf >= 0 ? [[column.gapOf, n]] : [])));
+    this.gaps = new Map(
+      columns.flatMap((column, n): [number, number][] => (column.gapOf >= 0 ? [[column.gapOf, n]] : [])),
+    );
     this.cards = columns.map((_, n) => n).filter((n) => columns[n].gapOf < 0);
     this.prior = this.answersOf(NOTHING);
     this.rows = parts.rows ? new Rows(parts.rows) : undefined;
@@ -240,7 +242,11 @@ export class Explorer {
     const position = (value: string | undefined) => (value && this.cards.includes(Number(value)) ? Number(value) : -1);
     this.sort.value = SORTS.includes(sort) ? sort : "table";
     this.target.value = position(parts.get("of"));
-    this.pair.value = (parts.get("pair") ?? "").split(".").map(position).filter((n) => n >= 0).slice(0, 2);
+    this.pair.value = (parts.get("pair") ?? "")
+      .split(".")
+      .map(position)
+      .filter((n) => n >= 0)
+      .slice(0, 2);
     this.put({
       conditions: conditions.map((key) => readCondition(parts.get(key) ?? "", this.columns)),
       active: parts.get("on") === "b" && conditions.length > 1 ? 1 : 0,

@@ -36,7 +36,9 @@ function map(found: Heat, across: Column, up: Column, title: string, path: strin
       const value = table[i * columns.length + j];
       if (value < most * 0.004) continue;
       const y = up.categories ? i * tall : HIGH - (i + 1) * tall;
-      cells.push(svg`<rect x=${LEFT + j * wide} y=${y} width=${wide} height=${tall} opacity=${Math.sqrt(value / most).toFixed(3)}><title>${groupText(across, columns[j])}, ${groupText(up, rows[i])}: ${percent(value)}</title></rect>`);
+      cells.push(
+        svg`<rect x=${LEFT + j * wide} y=${y} width=${wide} height=${tall} opacity=${Math.sqrt(value / most).toFixed(3)}><title>${groupText(across, columns[j])}, ${groupText(up, rows[i])}: ${percent(value)}</title></rect>`,
+      );
     }
   }
   return html`<svg class="heat" viewBox=${`0 0 ${LEFT + SIZE + 8} ${HIGH + BELOW}`} role="img" aria-label=${`Heat map of ${title}`}>
@@ -70,14 +72,17 @@ function place(column: Column, groups: readonly Group[], value: number, row: num
   const { cells } = groups[at];
   const [low, high] = [column.endsOf(cells[0])[0], column.endsOf(cells[cells.length - 1])[1]];
   const scattered = 0.15 + 0.7 * ((row * 0.618033988749895) % 1);
-  const share = column.categories || !Number.isFinite(low) || !Number.isFinite(high) ? scattered : (value - low) / (high - low);
+  const share =
+    column.categories || !Number.isFinite(low) || !Number.isFinite(high) ? scattered : (value - low) / (high - low);
   return (at + Math.min(Math.max(share, 0), 1)) / groups.length;
 }
 
 /** The strongest cells in words, which a screen reader can tell. */
 function told(found: Heat, across: Column, up: Column): TemplateResult {
   const { rows, columns, table } = found;
-  const order = Array.from(table, (_, k) => k).sort((x, y) => table[y] - table[x]).slice(0, 6);
+  const order = Array.from(table, (_, k) => k)
+    .sort((x, y) => table[y] - table[x])
+    .slice(0, 6);
   return html`<table class="top-pairs"><caption>Most probable together${found.done ? "" : " (so far)"}</caption>
     <thead><tr><th scope="col"><bdi>${visible(across.name, 24)}</bdi></th><th scope="col"><bdi>${visible(up.name, 24)}</bdi></th><th scope="col">share</th></tr></thead>
     <tbody>${order.map((k) => html`<tr><td>${groupText(across, columns[k % columns.length])}</td><td>${groupText(up, rows[Math.floor(k / columns.length)])}</td><td>${percent(table[k])}</td></tr>`)}</tbody></table>`;

@@ -17,7 +17,9 @@ const SLACK = 1e-6;
 export function range(low: number | null, high: number | null): Known | undefined {
   if (low === null && high === null) return undefined;
   if (low !== null && low === high) return { kind: "value", value: low };
-  return low !== null && high !== null && low > high ? { kind: "range", low: high, high: low } : { kind: "range", low, high };
+  return low !== null && high !== null && low > high
+    ? { kind: "range", low: high, high: low }
+    : { kind: "range", low, high };
 }
 
 /** The region of the model's numbers. */
@@ -80,7 +82,13 @@ export function readCondition(text: string, columns: readonly Column[]): Conditi
 function readKnown(kind: string, text: string, column: Column): Known | undefined {
   const { categories } = column;
   if (categories) {
-    const codes = kind === "s" ? text.split(".").filter((each) => /^\d+$/.test(each)).map(Number) : [];
+    const codes =
+      kind === "s"
+        ? text
+            .split(".")
+            .filter((each) => /^\d+$/.test(each))
+            .map(Number)
+        : [];
     const known = [...new Set(codes)].filter((code) => code < categories.length).sort((a, b) => a - b);
     return known.length ? { kind: "set", codes: known } : undefined;
   }

@@ -25,7 +25,8 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   };
   const watcher = new IntersectionObserver(
     (entries) => {
-      for (const entry of entries) explorer.see(Number((entry.target as HTMLElement).dataset.card), entry.isIntersecting);
+      for (const entry of entries)
+        explorer.see(Number((entry.target as HTMLElement).dataset.card), entry.isIntersecting);
     },
     { rootMargin: "400px" },
   );
@@ -49,7 +50,8 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   const stop = effect(() => {
     // all that the view reads
     const { situation, sort, target, pair, search, version, busy, heat, told, past, future } = explorer;
-    for (const each of [situation, sort, target, pair, search, version, busy, heat, told, past, future, redrawn]) void each.value;
+    for (const each of [situation, sort, target, pair, search, version, busy, heat, told, past, future, redrawn])
+      void each.value;
     if (!asked) {
       asked = true;
       requestAnimationFrame(draw);
@@ -88,7 +90,11 @@ function pressed(root: HTMLElement, explorer: Explorer, event: KeyboardEvent): v
   }
 }
 
-async function copy(root: HTMLElement, explorer: Explorer, what: "python" | "command" | "table" | "svg" | "link"): Promise<void> {
+async function copy(
+  root: HTMLElement,
+  explorer: Explorer,
+  what: "python" | "command" | "table" | "svg" | "link",
+): Promise<void> {
   const makers = {
     python: asPython,
     command: asCommand,

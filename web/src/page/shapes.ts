@@ -66,7 +66,8 @@ export function ticks(column: Column): { x: number; text: string }[] {
   if (!column.temporal) return x.ticks(5).map((value) => ({ x: x(value), text: tickText(column, value, x) }));
   const days = high - low;
   const years = days / 365.25;
-  if (years < 0.15) return x.ticks(3).map((value) => ({ x: x(value), text: dateText(column, value).slice(5, days < 3 ? 16 : 10) }));
+  if (years < 0.15)
+    return x.ticks(3).map((value) => ({ x: x(value), text: dateText(column, value).slice(5, days < 3 ? 16 : 10) }));
   const months = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 2400].find((step) => (years * 12) / step <= 6) ?? 6000;
   const first = new Date(low * 86_400_000);
   let month = Math.ceil((first.getUTCFullYear() * 12 + first.getUTCMonth()) / months) * months;

@@ -18,7 +18,8 @@ export function summary(column: Column, cells: Float64Array): Summary {
     total += mass;
     mean += 0.5 * (low + high) * mass;
   }
-  const at = (level: number) => quantile(parts, level * total, column.kind === "integer" || column.step > 0, column.step || 1);
+  const at = (level: number) =>
+    quantile(parts, level * total, column.kind === "integer" || column.step > 0, column.step || 1);
   return { mean: mean / total, median: at(0.5), low: at(0.1), high: at(0.9) };
 }
 
@@ -49,7 +50,9 @@ function quantile(parts: readonly Piece[], level: number, stepped: boolean, unit
   for (const { low, high, mass } of parts) {
     if (below + mass >= level) {
       const value = low + (high - low) * Math.min(Math.max((level - below) / mass, 0), 1);
-      return stepped ? Math.min(Math.max(Math.round(value / unit), Math.ceil(low / unit)), Math.floor(high / unit)) * unit : value;
+      return stepped
+        ? Math.min(Math.max(Math.round(value / unit), Math.ceil(low / unit)), Math.floor(high / unit)) * unit
+        : value;
     }
     below += mass;
   }

@@ -14,7 +14,12 @@ import { chance, gapPhrase, percent, phrase, sentence, visible } from "./words.t
 /** Below this, answers rest on what hardly ever happens. */
 const RARE = Math.log(1e-6);
 const NAMES = ["A", "B"];
-const SORTED: Record<Sort, string> = { table: "as in the table", name: "by name", moved: "by how far they moved", ask: "by what they tell of" };
+const SORTED: Record<Sort, string> = {
+  table: "as in the table",
+  name: "by name",
+  moved: "by how far they moved",
+  ask: "by what they tell of",
+};
 
 export interface Tools extends Folding {
   copy(what: "python" | "command" | "table" | "svg" | "link"): void;
@@ -35,10 +40,11 @@ export function view(explorer: Explorer, tools: Tools): TemplateResult {
           <button type="button" data-do="compare" aria-pressed=${conditions.length > 1} @click=${() => explorer.compare()}>Compare</button>
           <details class="menu"><summary>Copy as</summary><div class="list">
             ${(["python", "command", "table", "svg", ...(tools.linked ? (["link"] as const) : [])] as const).map(
-              (what) => html`<button type="button" data-copy=${what} @click=${(event: Event) => {
-                (event.target as Element).closest("details")?.removeAttribute("open");
-                tools.copy(what);
-              }}>${{ python: "Python", command: "Command", table: "Table", svg: "SVG", link: "Link" }[what]}</button>`,
+              (what) =>
+                html`<button type="button" data-copy=${what} @click=${(event: Event) => {
+                  (event.target as Element).closest("details")?.removeAttribute("open");
+                  tools.copy(what);
+                }}>${{ python: "Python", command: "Command", table: "Table", svg: "SVG", link: "Link" }[what]}</button>`,
             )}</div></details>
         </div>
       </div>
@@ -63,8 +69,12 @@ function known(explorer: Explorer, condition: Condition, i: number, two: boolean
     explorer.know(n, undefined);
   };
   return html`<div class=${classMap({ given: true, on: on && two, b: i === 1 })}>
-    ${two ? html`<button class="name" type="button" aria-pressed=${on} @click=${() => explorer.activate(i)}
-      aria-label=${`Change condition ${NAMES[i]}`}>${NAMES[i]}</button>` : nothing}
+    ${
+      two
+        ? html`<button class="name" type="button" aria-pressed=${on} @click=${() => explorer.activate(i)}
+      aria-label=${`Change condition ${NAMES[i]}`}>${NAMES[i]}</button>`
+        : nothing
+    }
     <ul class="chips" role="list" aria-label=${two ? `Known in ${NAMES[i]}` : "Known"}>
       ${condition.size ? nothing : html`<li class="hint">${two ? "nothing known" : "Click a bar or drag across a curve: every other column follows."}</li>`}
       ${repeat(
@@ -84,7 +94,8 @@ function known(explorer: Explorer, condition: Condition, i: number, two: boolean
 }
 
 function evidence(explorer: Explorer, condition: Condition, log: number): TemplateResult {
-  if (log === Number.NEGATIVE_INFINITY) return html`<strong class="warn">impossible under the model: forget something</strong>`;
+  if (log === Number.NEGATIVE_INFINITY)
+    return html`<strong class="warn">impossible under the model: forget something</strong>`;
   if (hasDensity(explorer.columns, condition)) {
     return html`density <b>${Math.exp(log).toPrecision(3)}</b>${log < RARE * 2 ? html` <strong class="warn">rarely met: the answers extrapolate</strong>` : nothing}`;
   }
@@ -119,13 +130,18 @@ function bar(explorer: Explorer, tools: Tools): TemplateResult {
     <label for=${`${id}-sort`}>Sorted</label>
     <select id=${`${id}-sort`} data-sort .value=${live(explorer.sort.value)} @change=${(event: Event) => {
       const sort = (event.target as HTMLSelectElement).value as Sort;
-      if (sort === "ask" && explorer.target.value < 0) explorer.target.value = explorer.cards[explorer.cards.length - 1];
+      if (sort === "ask" && explorer.target.value < 0)
+        explorer.target.value = explorer.cards[explorer.cards.length - 1];
       explorer.sort.value = sort;
     }}>${Object.entries(SORTED).map(([value, words]) => html`<option value=${value} ?selected=${explorer.sort.value === value}>${words}</option>`)}</select>
-    ${asks ? html`<label class="unseen" for=${`${id}-target`}>Target</label>
+    ${
+      asks
+        ? html`<label class="unseen" for=${`${id}-target`}>Target</label>
       <select id=${`${id}-target`} data-target @change=${(event: Event) => {
         explorer.target.value = Number((event.target as HTMLSelectElement).value);
-      }}>${explorer.cards.map((n) => html`<option value=${n} ?selected=${n === explorer.target.value}>${visible(explorer.columns[n].name, 40)}</option>`)}</select>` : nothing}
+      }}>${explorer.cards.map((n) => html`<option value=${n} ?selected=${n === explorer.target.value}>${visible(explorer.columns[n].name, 40)}</option>`)}</select>`
+        : nothing
+    }
     <p class="legend" aria-hidden="true"><span class="key now"></span>now<span class="key before"></span>${explorer.situation.value.conditions.length > 1 ? `condition ${NAMES[1 - explorer.situation.value.active]}` : "before"}</p>
   </div>`;
 }
