@@ -19,7 +19,7 @@ from tests.joint.forest_cases import ALL, random_forest
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, JointwiseError
 from jointwise.explore.container import packed
-from jointwise.explore.export import column_cells, exported
+from jointwise.explore.export import all_cells, exported
 from jointwise.families import Beta, Cauchy, Gamma, GeneralizedGaussian, Logistic, LogNormal
 from jointwise.joint import JointDensity, ProductMixture
 from jointwise.joint.block import BlockMixture
@@ -147,14 +147,16 @@ def plain(region):
     return {"kind": "interval", "low": ends[0], "high": ends[1]}
 
 
-def cells(density, n):
-    variable = density.schema.variables[n]
-    if variable.categories is not None:
-        return [Point(float(code)) for code in range(len(variable.categories))]
-    return column_cells(density, n).regions()
+def cells(density):
+    """The cells of each column, as regions."""
+    found = []
+    for variable, own in zip(density.schema, all_cells(density), strict=True):
+        codes = range(len(variable.categories or ()))
+        found.append([Point(float(code)) for code in codes] if own is None else own.regions())
+    return found
 
 
-def answers(rng, density):
+def answers(rng, density, regions):
     """One random event, and the cells of all columns given it; None if it is impossible."""
     n_columns = len(density.names)
     chosen = rng.choice(n_columns, size=rng.integers(1, min(n_columns, 4) + 1), replace=False)
@@ -164,7 +166,7 @@ def answers(rng, density):
         return None
     try:
         given = density.mixture.condition(event)
-        margins = {n: given.crosstab({k: cells(density, n)}).tolist() for k, n in enumerate(left)}
+        margins = {n: given.crosstab({k: regions[n]}).tolist() for k, n in enumerate(left)}
     except ImpossibleEventError:
         return None
     points = any(isinstance(region, Point) for region in event.values())
@@ -189,7 +191,8 @@ def write(path, n_densities, n_events, seed):
                         density = random_any(rng, sort)
                     except JointwiseError:
                         continue
-                    found = [each for each in (answers(rng, density) for _ in range(n_events)) if each]
+                    regions = cells(density)
+                    found = [each for each in (answers(rng, density, regions) for _ in range(n_events)) if each]
                 line = {"sort": sort, "seed": i, "model": packed(exported(density)), "answers": found}
                 file.write(json.dumps(line) + "\n")
 

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tests.cli.cases import run
 from tests.explore.cases import ATTACK, NAMES, hostile, people
+from tests.explore.parity import random_block
 
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import DataOnPageWarning, InputError, MissingDependencyError
 from jointwise.explore import page, picture, sampled, write_page
-from jointwise.explore.cells import MOST_CELLS, cells_of
+from jointwise.explore.cells import MOST_CELLS, MarginLaw, cells_of
 from jointwise.explore.container import packed, unpacked
-from jointwise.explore.export import column_cells, exported
+from jointwise.explore.export import all_cells, exported, is_windowed
 from jointwise.explore.widget import evidence_of, known_of
 from jointwise.joint import JointDensity
 from jointwise.joint.margin import Margin
@@ -57,7 +58,7 @@ def test_cells_cover_what_is_likely(centre, scale, sort):
         "datetime": Variable("x", "continuous", dtype="datetime[us]"),
     }[sort]
     atoms = Dictionary.grid("gaussian", centre, centre, n=1, scale=scale)
-    law = Margin(atoms.on_lattice() if sort == "integer" else atoms, np.ones(1))
+    law = MarginLaw(Margin(atoms.on_lattice() if sort == "integer" else atoms, np.ones(1)))
     cells = cells_of(variable, law)
     assert 2 <= len(cells.edges) <= MOST_CELLS + 3
     assert (np.diff(cells.edges) > 0).all()
@@ -70,14 +71,13 @@ def test_cells_cover_what_is_likely(centre, scale, sort):
 
 def test_cells_are_a_partition():
     density = people()
-    for n, variable in enumerate(density.schema):
-        if variable.categories is None:
-            table = density.mixture.crosstab({n: column_cells(density, n).regions()})
-            assert table.sum() == pytest.approx(1.0)
+    for n, cells in enumerate(all_cells(density)):
+        if cells is not None:
+            assert density.mixture.crosstab({n: cells.regions()}).sum() == pytest.approx(1.0)
 
 
 def test_months_and_years_are_edges_of_dates():
-    law = Margin(Dictionary.uniforms([16_000.0, 19_000.0]), np.ones(1))
+    law = MarginLaw(Margin(Dictionary.uniforms([16_000.0, 19_000.0]), np.ones(1)))
     edges = cells_of(Variable("day", "continuous", dtype="date"), law).edges
     dates = np.datetime64("1970-01-01") + edges.astype(int)
     assert {str(date)[8:] for date in dates} == {"01"}
@@ -125,6 +125,15 @@ def test_pictures_are_small_and_still():
     assert "pay missing" not in picture(people())
     many = picture(JointDensity.mix([hostile()]))
     assert many.count("<svg") == len(NAMES)
+
+
+def test_a_block_inside_windows_is_drawn_from_a_sample():
+    density = random_block(np.random.default_rng(1))
+    names = [v.name for v in density.schema if v.kind == "continuous"][:3]
+    given = density.condition(dict.fromkeys(names, (-1.0, 2.0)))
+    assert is_windowed(given)
+    assert picture(given).count("<svg") == len(given.names)
+    assert [cells is None for cells in all_cells(given)] == [v.categories is not None for v in given.schema]
 
 
 def test_rows_go_along_only_with_a_warning(tmp_path):

@@ -9,7 +9,7 @@ from tests.explore.parity import write
 
 pytestmark = pytest.mark.page
 # Densities of each sort and events of each: `JOINTWISE_PARITY=300` is the whole comparison, of some minutes.
-N_DENSITIES, N_EVENTS = int(os.environ.get("JOINTWISE_PARITY", "8")), 10
+N_DENSITIES, N_EVENTS = int(os.environ.get("JOINTWISE_PARITY", "5")), 10
 
 
 def run(*words, **variables):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -58,15 +59,65 @@ class Cells:
         return [*intervals, *map(Point, self.spikes.tolist())]
 
 
-def cells_of(variable: Variable, margin: Margin) -> Cells:
-    """Return the cells of a number, from what is known of it and from its law.
+class Law(Protocol):
+    """The law of one column, as far as its cells need it."""
+
+    def quantiles(self, q: FloatArray) -> FloatArray:
+        """Return the quantiles at some levels."""
+
+    def below(self, x: FloatArray) -> FloatArray:
+        """Return P(X <= x) at some points."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginLaw:
+    """A law that is a mixture of atoms.
 
     >>> from jointwise.dictionary import Dictionary
-    >>> law = Margin(Dictionary.grid("gaussian", 0, 0, n=1, scale=1), np.ones(1))
+    >>> law = MarginLaw(Margin(Dictionary.grid("gaussian", 0, 0, n=1, scale=1), np.ones(1)))
+    >>> law.quantiles(np.array([0.5])).round(6) + 0.0, law.below(np.array([0.0]))
+    (array([0.]), array([0.5]))
+    """
+
+    margin: Margin
+
+    def quantiles(self, q: FloatArray) -> FloatArray:
+        """Return the quantiles at some levels."""
+        return self.margin.quantiles(q)
+
+    def below(self, x: FloatArray) -> FloatArray:
+        """Return P(X <= x) at some points."""
+        return np.asarray(self.margin.dictionary.cdf(x) @ self.margin.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnLaw:
+    """A law that is known by draws, (n,), where it would take long to find it.
+
+    >>> law = DrawnLaw(np.array([1.0, 2.0, 3.0]))
+    >>> law.quantiles(np.array([0.5])), law.below(np.array([2.5]))
+    (array([2.]), array([0.66666667]))
+    """
+
+    values: FloatArray
+
+    def quantiles(self, q: FloatArray) -> FloatArray:
+        """Return the quantiles at some levels."""
+        return np.asarray(np.quantile(self.values, q))
+
+    def below(self, x: FloatArray) -> FloatArray:
+        """Return P(X <= x) at some points."""
+        return np.searchsorted(np.sort(self.values), x, side="right") / len(self.values)
+
+
+def cells_of(variable: Variable, law: Law) -> Cells:
+    """Return the cells of a number, from what is known of it and from its law.
+
+    >>> law = DrawnLaw(np.linspace(-3.1, 3.1, 100))
     >>> cells_of(Variable("x", "continuous"), law).edges[[0, 1, -1]]
     array([-3.2, -3. ,  3.2])
     """
-    low, high = _range(variable, margin)
+    low, high = _range(variable, law)
     if is_temporal(variable.dtype):
         half = variable.step / 2  # a rounded date stands for the times around it
         edges = _date_edges(low + half, high + half, variable.step) - half
@@ -75,12 +126,12 @@ def cells_of(variable: Variable, margin: Margin) -> Cells:
     else:
         edges = _round_edges(low, high)
     spikes = np.array(sorted(variable.spikes)) if variable.kind is Kind.CONTINUOUS else np.empty(0)
-    return Cells(edges, _tails(margin, edges), spikes)
+    return Cells(edges, _tails(law, edges), spikes)
 
 
-def _range(variable: Variable, margin: Margin) -> tuple[float, float]:
+def _range(variable: Variable, law: Law) -> tuple[float, float]:
     """Return the ends between which a column is drawn: most of its law, and no more than was seen."""
-    low, high = margin.quantiles(np.array(ENDS)).tolist()
+    low, high = law.quantiles(np.array(ENDS)).tolist()
     seen = variable.observed
     low, high = float(np.fmax(low, seen[0])), float(np.fmin(high, seen[1]))
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -139,12 +190,12 @@ def _month_edges(low: float, high: float, step: int) -> FloatArray:
     return np.array(edges)
 
 
-def _tails(margin: Margin, edges: FloatArray) -> tuple[float, float]:
+def _tails(law: Law, edges: FloatArray) -> tuple[float, float]:
     """Return the medians of what lies below the first and above the last edge; near them if there is nothing."""
-    below, upto = margin.dictionary.cdf(edges[[0, -1]]) @ margin.weights
+    below, upto = law.below(edges[[0, -1]]).tolist()
     inside = edges[-1] - edges[0]
     levels = np.clip([below / 2, (1 + upto) / 2], 1e-12, 1 - 1e-12)
-    low, high = margin.quantiles(levels).tolist()
+    low, high = law.quantiles(levels).tolist()
     low = low if below > 1e-9 and np.isfinite(low) else edges[0] - 0.01 * inside
     high = high if 1 - upto > 1e-9 and np.isfinite(high) else edges[-1] + 0.01 * inside
     return float(np.clip(low, edges[0] - inside, edges[0])), float(np.clip(high, edges[-1], edges[-1] + inside))

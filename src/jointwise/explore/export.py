@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,20 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
-from jointwise.explore.cells import Cells, cells_of
+from jointwise.explore.cells import Cells, DrawnLaw, MarginLaw, cells_of
 from jointwise.joint import JointDensity
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.expert import Expert
 from jointwise.joint.forest import ForestMixture
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.sum import parts_of
-from jointwise.tables.variables import Variable, as_text
+from jointwise.tables.variables import Kind, Variable, as_text
 
 VERSION = 1
 # Most numbers of a model on a page: its file would have some hundred megabytes.
 MOST_NUMBERS = 1 << 26
+# Draws that tell where a column lies, and its shape in a still picture.
+N_DRAWN = 4096
 
 
 def exported(density: JointDensity, title: str = "", rows: FloatArray | None = None) -> dict[str, Any]:
@@ -44,10 +47,11 @@ def exported(density: JointDensity, title: str = "", rows: FloatArray | None = N
     experts, shares = zip(*parts_of(density.mixture), strict=True)
     written = [_expert(expert, book) for expert in experts]
     sample = {} if rows is None else {"rows": rows}
+    cells = all_cells(density)
     return sample | {
         "version": VERSION,
         "title": title,
-        "columns": [_column(variable, density, n) for n, variable in enumerate(density.schema)],
+        "columns": [_column(variable, density, cells[n]) for n, variable in enumerate(density.schema)],
         "dictionaries": book.entries,
         "shares": np.array(shares),
         "experts": written,
@@ -68,26 +72,45 @@ class _Book:
         return self._known[id(dictionary)]
 
 
-def _column(variable: Variable, density: JointDensity, n: int) -> dict[str, Any]:
+def _column(variable: Variable, density: JointDensity, cells: Cells | None) -> dict[str, Any]:
     found: dict[str, Any] = {"name": variable.name, "kind": str(variable.kind), "dtype": variable.dtype}
     if variable.gap_of is not None and variable.gap_of in density.names:
         found["gap"] = density.names.index(variable.gap_of)
-    if variable.categories is not None:
-        labels = [as_text(category) for category in variable.categories]
-        # what Python calls them, where that is not the label
-        values = list(variable.categories) if labels != list(variable.categories) else None
-        return found | {"categories": labels, "values": values, "ordered": variable.ordered}
-    cells = column_cells(density, n)
-    return found | {"edges": cells.edges, "ends": list(cells.ends), "spikes": cells.spikes, "step": variable.step}
+    if cells is not None:
+        numbers = {"edges": cells.edges, "ends": list(cells.ends), "spikes": cells.spikes}
+        return found | numbers | {"step": variable.step}
+    categories = variable.categories or ()
+    labels = [as_text(category) for category in categories]
+    # what Python calls them, where that is not the label
+    values = list(categories) if labels != list(categories) else None
+    return found | {"categories": labels, "values": values, "ordered": variable.ordered}
 
 
-def column_cells(density: JointDensity, n: int) -> Cells:
-    """Return the cells of the ``n``-th variable, a number."""
-    variable, margin = density.schema.variables[n], density.mixture.margin(n)
-    cells = cells_of(variable, margin)
-    if cells.spikes.size or variable.kind == "continuous":  # spikes of the law, whether or not the schema names them
-        cells = Cells(cells.edges, cells.ends, density.mixture.dictionary(n).spikes)
-    return cells
+def all_cells(density: JointDensity) -> list[Cells | None]:
+    """Return the cells of each number; None for categories."""
+    laws = drawn_laws(density) if is_windowed(density) else None
+    found: list[Cells | None] = []
+    for n, variable in enumerate(density.schema):
+        if variable.categories is not None:
+            found.append(None)
+            continue
+        cells = cells_of(variable, MarginLaw(density.mixture.margin(n)) if laws is None else laws[n])
+        if variable.kind is Kind.CONTINUOUS:  # spikes of the law, whether or not the schema names them
+            cells = replace(cells, spikes=density.mixture.dictionary(n).spikes)
+        found.append(cells)
+    return found
+
+
+def is_windowed(density: JointDensity) -> bool:
+    """Whether some expert is a Gaussian block inside windows, whose margins take seconds to find."""
+    experts = [expert for expert, _ in parts_of(density.mixture)]
+    return any(isinstance(expert, BlockMixture) and expert.block.has_window.any() for expert in experts)
+
+
+def drawn_laws(density: JointDensity) -> list[DrawnLaw]:
+    """Return the laws of all columns by draws, the same each time."""
+    rows = density.mixture.sample(N_DRAWN, np.random.default_rng(0))
+    return [DrawnLaw(column) for column in rows.T]
 
 
 # ---- experts ---------------------------------------------------------------------------------------------------------

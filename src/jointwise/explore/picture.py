@@ -7,11 +7,9 @@ import html
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.explore.cells import Cells
-from jointwise.explore.export import column_cells
+from jointwise.explore.cells import Cells, DrawnLaw, Law, MarginLaw
+from jointwise.explore.export import all_cells, drawn_laws, is_windowed
 from jointwise.joint import JointDensity
-from jointwise.joint.events import Region
-from jointwise.joint.margin import Margin
 from jointwise.plots.texts import visible
 from jointwise.tables.variables import Variable, as_text
 
@@ -32,17 +30,20 @@ def picture(density: JointDensity) -> str:
     """
     told = set(density.schema.gaps.values())
     shown = [n for n, name in enumerate(density.names) if name not in told]
-    cards = "".join(_card(density, n) for n in shown[:MOST_COLUMNS])
+    some = density.marginal([density.names[n] for n in shown[:MOST_COLUMNS]])
+    # the columns of a block inside windows are drawn from a sample, since their laws take seconds to find
+    drawn = drawn_laws(some) if is_windowed(some) else None
+    cells = all_cells(some)
+    cards = ""
+    for n, variable in enumerate(some.schema):
+        own = None if drawn is None else drawn[n]
+        each = cells[n]
+        card = _bars(variable, _shares(some, n, own)) if each is None else _curve(variable, some, n, each, own)
+        cards += f'<div style="width:{WIDTH}px"><b>{_text(variable.name)}</b>{card}</div>'
     rest = f" {len(shown) - MOST_COLUMNS} more columns." if len(shown) > MOST_COLUMNS else ""
     words = f"{len(shown)} columns, {density.n_components:,} components.{rest}"
     layout = "display:flex;flex-wrap:wrap;gap:12px 24px;font:12px/1.4 system-ui,sans-serif"
     return f'<div style="{layout}">{cards}<div style="width:100%;opacity:.7">{words}</div></div>'
-
-
-def _card(density: JointDensity, n: int) -> str:
-    variable, margin = density.schema.variables[n], density.mixture.margin(n)
-    drawn = _bars(variable, margin) if variable.categories is not None else _curve(variable, margin, density, n)
-    return f'<div style="width:{WIDTH}px"><b>{_text(variable.name)}</b>{drawn}</div>'
 
 
 def _text(words: object) -> str:
@@ -56,9 +57,9 @@ def _svg(inside: str, words: str) -> str:
     )
 
 
-def _curve(variable: Variable, margin: Margin, density: JointDensity, n: int) -> str:
-    cells = column_cells(density, n)
-    mass = _masses(density, n, cells.regions())
+def _curve(variable: Variable, density: JointDensity, n: int, cells: Cells, drawn: DrawnLaw | None) -> str:
+    law: Law = drawn or MarginLaw(density.mixture.margin(n))
+    mass = _counted(cells, drawn) if drawn else np.asarray(density.mixture.crosstab({n: cells.regions()}))
     edges, spikes = cells.edges, mass[len(cells.edges) + 1 :]
     tall = mass[1 : len(edges)] / np.diff(edges)
     tall = tall / max(tall.max(initial=0.0), 1e-300) * (HEIGHT - 4)
@@ -69,9 +70,7 @@ def _curve(variable: Variable, margin: Margin, density: JointDensity, n: int) ->
         f'<path d="M{place:.1f} {HEIGHT}V{HEIGHT - (HEIGHT - 4) * share:.1f}" stroke="{_COLOUR}" stroke-width="2"/>'
         for place, share in zip(_places(cells, cells.spikes), spikes, strict=True)
     )
-    low, middle, high = (
-        _text(_short(variable, value)) for value in margin.quantiles(np.array([0.1, 0.5, 0.9])).tolist()
-    )
+    low, middle, high = (_text(_short(variable, value)) for value in law.quantiles(np.array([0.1, 0.5, 0.9])).tolist())
     return _svg(area + stems, f"median {middle}, 80% {low} to {high}")
 
 
@@ -80,9 +79,24 @@ def _places(cells: Cells, values: FloatArray) -> FloatArray:
     return np.asarray(np.clip((values - low) / (high - low), 0.0, 1.0) * WIDTH)
 
 
-def _bars(variable: Variable, margin: Margin) -> str:
+def _counted(cells: Cells, drawn: DrawnLaw) -> FloatArray:
+    """Shares of draws in the intervals, then at the spikes."""
+    at_spikes = np.isin(drawn.values, cells.spikes)
+    counts = np.bincount(np.searchsorted(cells.edges, drawn.values[~at_spikes]), minlength=len(cells.edges) + 1)
+    spikes = [np.count_nonzero(drawn.values == spike) for spike in cells.spikes]
+    return np.concatenate([counts, spikes]) / len(drawn.values)
+
+
+def _shares(density: JointDensity, n: int, drawn: DrawnLaw | None) -> FloatArray:
+    """Probability of each category."""
+    size = len(density.schema.variables[n].categories or ())
+    if drawn is not None:
+        return np.bincount(drawn.values.astype(int), minlength=size) / len(drawn.values)
+    return density.mixture.margin(n).pdf(np.arange(size, dtype=float))
+
+
+def _bars(variable: Variable, shares: FloatArray) -> str:
     labels = variable.categories or ()
-    shares = margin.pdf(np.arange(len(labels), dtype=float))
     order = np.argsort(-shares, kind="stable")[:MOST_BARS]
     high = HEIGHT / max(len(order), 1)
     bars = "".join(
@@ -92,11 +106,6 @@ def _bars(variable: Variable, margin: Margin) -> str:
     )
     words = ", ".join(f"{_text(as_text(labels[i]))} {shares[i]:.0%}" for i in order[:3])
     return _svg(bars, words)
-
-
-def _masses(density: JointDensity, n: int, regions: list[Region]) -> FloatArray:
-    """Probabilities of the cells of one column; an interval does not count the points that are cells."""
-    return np.asarray(density.mixture.crosstab({n: regions}))
 
 
 def _short(variable: Variable, value: float) -> str:
