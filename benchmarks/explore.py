@@ -105,7 +105,7 @@ def run() -> list[Row]:
                 first.append(
                     driver.execute_script("return performance.getEntriesByName('jointwise drawn')[0].startTime")
                 )
-            rows.append({"what": "first drawing, ms", "median": median(first), "worst": max(first)})
+            rows.append({"what": "first drawing"} | _spread(first))
             driver.execute_cdp_cmd("Performance.enable", {})
             for kind, states in STATES.items():
                 times, work = [], []
@@ -115,7 +115,11 @@ def run() -> list[Row]:
                         before = _processor(driver)
                         times.append(driver.execute_async_script(_TIME, f"a={state}"))
                         work.append(1e3 * (_processor(driver) - before))
-                spent = {"processor, median": median(work), "processor, worst": max(work)}
-                row = {"what": f"{kind}: input to all cards, ms", "median": median(times), "worst": max(times)}
-                rows.append(row | spent)
-    return rows
+                spent = {"processor ms, median": median(work), "processor ms, worst": max(work)}
+                rows.append({"what": f"{kind}: input to all cards"} | _spread(times) | spent)
+    heads = dict.fromkeys(key for row in rows for key in row)
+    return [{key: row.get(key, "") for key in heads} for row in rows]
+
+
+def _spread(times: list[float]) -> Row:
+    return {"ms, median": median(times), "ms, worst": max(times)}

@@ -21,7 +21,7 @@ export function percent(share: number): string {
   if (!(share >= 0)) return "–";
   if (share === 0) return "0%";
   if (share < 0.0005) return "<0.1%";
-  if (share > 0.9995 && share < 1) return ">99.9%";
+  if (share > 0.9995) return share > 1 - 1e-9 ? "100%" : ">99.9%";
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
 }
 
