@@ -404,3 +404,20 @@ def test_phone_and_print(pages):
         assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         assert not one(driver, ".tools").is_displayed()
+
+
+def test_cards_do_not_run_away_while_one_is_dragged(page, pages):
+    from selenium.webdriver import ActionChains
+
+    open_page(page, pages["people"], "sort=moved&a=4s1")
+    names = [head.text for head in page.find_elements("css selector", ".card h2")]
+    assert names[0] == "sex"
+    picture = card(page, "children").find_element("css selector", ".picture")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", picture)
+    ActionChains(page, duration=20).move_to_element(picture).click_and_hold().move_by_offset(60, 0).perform()
+    settled(page)
+    assert len(chips(page)) == 2
+    assert [head.text for head in page.find_elements("css selector", ".card h2")] == names
+    ActionChains(page).release().perform()
+    settled(page)
+    assert [head.text for head in page.find_elements("css selector", ".card h2")] != names

@@ -17,8 +17,13 @@ function pythonText(text: string): string {
     });
 }
 
+/** A date or time; one of a column with a zone is in UTC. */
+function moment(column: Column, value: number): string {
+  return dateText(column, value) + (column.dtype.includes(",") ? "+00:00" : "");
+}
+
 function pythonValue(column: Column, value: number): string {
-  return column.temporal ? pythonText(dateText(column, value)) : plain(value);
+  return column.temporal ? pythonText(moment(column, value)) : plain(value);
 }
 
 function pythonCategory(column: Column, code: number): string {
@@ -61,7 +66,7 @@ function asked(column: Column, known: Known): string {
     const values = known.codes.map((code) => quoted(column.categories![code]));
     return values.length === 1 ? `${name} = ${values[0]}` : `${name} in {${values.join(", ")}}`;
   }
-  const text = (value: number) => (column.temporal ? dateText(column, value) : plain(value));
+  const text = (value: number) => (column.temporal ? moment(column, value) : plain(value));
   if (known.kind === "value") return `${name} = ${text(known.value)}`;
   return `${name} in ${known.low === null ? "" : text(known.low)}..${known.high === null ? "" : text(known.high)}`;
 }

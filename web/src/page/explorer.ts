@@ -18,6 +18,9 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
+const LITTLE = 3;
+/** Milliseconds after which cards are drawn though others in view are not there yet. */
+const PATIENCE = 150;
 /** Groups of the target when columns are asked what they tell, and cells of a heat map in each direction. */
 const TOLD_GROUPS = 12;
 const HEAT_GROUPS = 24;
@@ -101,6 +104,10 @@ export class Explorer {
   private readonly kept = new Map<string, Answers>();
   private jobs: Generator<void>[] = [];
   private waiting = false;
+  private asked = -1;
+  /** Whether all cards in view have their answers, and when they were drawn last. */
+  private complete = false;
+  private drawn = 0;
 
   constructor(parts: ModelParts) {
     this.model = new Model(parts);
@@ -153,6 +160,11 @@ export class Explorer {
   }
 
   private before: Situation | undefined;
+
+  /** Whether something is being dragged. */
+  get dragging(): boolean {
+    return this.before !== undefined;
+  }
 
   put(next: Situation, step = true): void {
     this.before ??= this.situation.value;
@@ -293,6 +305,8 @@ export class Explorer {
   // ---- work --------------------------------------------------------------------------------------------------------
 
   private restart(sort: Sort, target: number, pair: readonly number[]): void {
+    this.complete = false;
+    this.drawn = performance.now();
     this.jobs = [this.inView(), this.everything()];
     if (pair.length === 2) this.jobs.splice(1, 0, this.drawHeat(pair));
     else this.heat.value = undefined;
@@ -304,9 +318,17 @@ export class Explorer {
   private work(): void {
     if (!this.jobs.length || !this.seesAll()) this.jobs.unshift(this.inView());
     this.busy.value = true;
-    const end = performance.now() + SLICE;
-    while (this.jobs.length && performance.now() < end) if (this.jobs[0].next().done) this.jobs.shift();
-    this.version.value++;
+    this.spend(SLICE);
+    // mostly nothing is left once the cards in view are there: then one drawing is enough
+    if (this.seesAll()) this.spend(LITTLE);
+    // cards in view are drawn together, when all are there; only slow ones are drawn one after the other
+    const complete = this.seesAll();
+    const late = !complete && performance.now() > this.drawn + PATIENCE;
+    if ((complete && !this.complete) || late || !this.jobs.length) {
+      this.drawn = performance.now();
+      this.version.value++;
+    }
+    this.complete = complete;
     if (!this.jobs.length) this.busy.value = false;
     else if (!this.waiting) {
       this.waiting = true;
@@ -315,6 +337,11 @@ export class Explorer {
         this.work();
       }, 0);
     }
+  }
+
+  private spend(milliseconds: number): void {
+    const end = performance.now() + milliseconds;
+    while (this.jobs.length && performance.now() < end) if (this.jobs[0].next().done) this.jobs.shift();
   }
 
   private seesAll(): boolean {
@@ -342,10 +369,14 @@ export class Explorer {
   }
 
   private *ask(target: number): Generator<void> {
-    this.told.value = new Map();
+    if (this.asked !== target) this.told.value = new Map();
+    this.asked = target;
     const { columns, condition } = this;
     const known = evidenceOf(columns, condition);
-    if (!this.shown.possible || this.settled(target)) return;
+    if (!this.shown.possible || this.settled(target)) {
+      this.told.value = new Map();
+      return;
+    }
     const found = groups(columns[target], this.shown.margin(target), TOLD_GROUPS, known.get(target));
     const others = this.cards.filter((n) => n !== target && !this.settled(n));
     const bits = new Map<number, number>(others.map((n) => [n, 0]));
@@ -373,6 +404,7 @@ export class Explorer {
     const across = groups(columns[a], this.shown.margin(a), size, known.get(a), true);
     const table = new Float64Array(rows.length * across.length);
     let at = 0;
+    let drawn = performance.now();
     for (const { group, margins } of byGroups(this.model, known, a, across, [b])) {
       const margin = margins.get(b)!;
       const column = across.indexOf(group, at);
@@ -383,6 +415,8 @@ export class Explorer {
         table[i * across.length + column] = sum * group.mass;
       });
       yield;
+      if (performance.now() < drawn + PATIENCE) continue;
+      drawn = performance.now();
       this.heat.value = { rows, columns: across, table, done: false };
     }
     this.heat.value = { rows, columns: across, table, done: true };

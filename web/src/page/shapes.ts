@@ -20,9 +20,23 @@ export interface Shape {
   readonly tails: readonly [number, number];
 }
 
+/** What stays the same of a column's picture. */
+const scales = new WeakMap<Column, ScaleLinear<number, number>>();
+const allTicks = new WeakMap<Column, readonly Tick[]>();
+
+export interface Tick {
+  readonly x: number;
+  readonly text: string;
+}
+
 export function xScale(column: Column): ScaleLinear<number, number> {
-  const { edges } = column;
-  return scaleLinear([edges[0], edges[edges.length - 1]], [SIDE, WIDTH - SIDE]);
+  let found = scales.get(column);
+  if (!found) {
+    const { edges } = column;
+    found = scaleLinear([edges[0], edges[edges.length - 1]], [SIDE, WIDTH - SIDE]);
+    scales.set(column, found);
+  }
+  return found;
 }
 
 /** Mass per width of each cell, in units of the mean width; the open cells count as if they had it. */
@@ -60,7 +74,16 @@ export function tailBoxes(tails: readonly [number, number]): { x: number; y: num
 }
 
 /** Places and words of the ticks. */
-export function ticks(column: Column): { x: number; text: string }[] {
+export function ticks(column: Column): readonly Tick[] {
+  let found = allTicks.get(column);
+  if (!found) {
+    found = findTicks(column);
+    allTicks.set(column, found);
+  }
+  return found;
+}
+
+function findTicks(column: Column): Tick[] {
   const x = xScale(column);
   const [low, high] = x.domain();
   if (!column.temporal) return x.ticks(5).map((value) => ({ x: x(value), text: tickText(column, value, x) }));

@@ -148,11 +148,27 @@ function bar(explorer: Explorer, tools: Tools): TemplateResult {
 
 // ---- cards ---------------------------------------------------------------------------------------------------------
 
+/** The last order of each page, which stays while something is dragged or computed: cards do not run away. */
+const orders = new WeakMap<Explorer, { sort: Sort; list: readonly number[] }>();
+
 /** The columns in the order asked for, without those that the search leaves out. */
-export function listed(explorer: Explorer): number[] {
+export function listed(explorer: Explorer): readonly number[] {
   const wanted = explorer.search.value.trim().toLowerCase();
   const { columns } = explorer;
-  const list = explorer.cards.filter((n) => !wanted || columns[n].name.toLowerCase().includes(wanted));
+  const chosen = explorer.cards.filter((n) => !wanted || columns[n].name.toLowerCase().includes(wanted));
+  const sort = explorer.sort.value;
+  const last = orders.get(explorer);
+  if (last?.sort === sort && last.list.length === chosen.length && (explorer.dragging || explorer.busy.value)) {
+    const before = new Set(last.list);
+    if (chosen.every((n) => before.has(n))) return last.list;
+  }
+  const list = sorted(explorer, chosen);
+  orders.set(explorer, { sort, list });
+  return list;
+}
+
+function sorted(explorer: Explorer, list: number[]): number[] {
+  const { columns } = explorer;
   const by = (value: (n: number) => number) => list.sort((a, b) => value(b) - value(a) || a - b);
   switch (explorer.sort.value) {
     case "name":
