@@ -6,7 +6,7 @@ import { live } from "lit-html/directives/live.js";
 import type { Column } from "../model/model.ts";
 import { between, cellAt, moved, places } from "./brush.ts";
 import type { Explorer } from "./explorer.ts";
-import { type Known, range } from "./known.ts";
+import { type Known, range, regionOf } from "./known.ts";
 import { BASE, HEIGHT, heights, nearestEdge, SIDE, shape, TOP, tailBoxes, ticks, WIDTH, xScale } from "./shapes.ts";
 import { summary } from "./summary.ts";
 import { dateText, daysOf, percent, plain, shown, visible } from "./words.ts";
@@ -189,7 +189,7 @@ function numberBody(
 ): TemplateResult {
   const column = explorer.columns[n];
   const known = explorer.condition.get(n);
-  return html`${picture(explorer, n, cells, before)} ${spikes(explorer, n, cells)} ${facts(column, cells, before, behindName(explorer))}
+  return html`${picture(explorer, n, cells, before)} ${spikes(explorer, n, cells)} ${facts(column, cells, before, behindName(explorer), known)}
     ${fields(explorer, n, known, id)}`;
 }
 
@@ -338,8 +338,9 @@ function facts(
   cells: Float64Array | undefined,
   before: Float64Array | undefined,
   behind: string,
+  known: Known | undefined,
 ): TemplateResult {
-  const now = cells && summary(column, cells);
+  const now = cells && summary(column, cells, known && regionOf(column, known));
   const old = before && summary(column, before);
   const text = (value: number | undefined) => (value === undefined ? "–" : shown(column, value));
   const average = (value: number | undefined) =>

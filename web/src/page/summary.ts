@@ -1,6 +1,6 @@
 /** Means, quantiles and distances from the probabilities of cells. */
 
-import type { Column } from "../model/model.ts";
+import type { Column, Region } from "../model/model.ts";
 
 export interface Summary {
   mean: number;
@@ -9,9 +9,9 @@ export interface Summary {
   high: number;
 }
 
-/** Mean, median and 80% interval of a number; inside a cell the density is taken as even. */
-export function summary(column: Column, cells: Float64Array): Summary {
-  const parts = pieces(column, cells);
+/** Mean, median and 80% interval of a number, in a region; inside a cell the density is taken as even. */
+export function summary(column: Column, cells: Float64Array, region?: Region): Summary {
+  const parts = pieces(column, cells, region?.kind === "interval" ? region : WHOLE);
   let total = 0;
   let mean = 0;
   for (const { low, high, mass } of parts) {
@@ -23,6 +23,12 @@ export function summary(column: Column, cells: Float64Array): Summary {
   return { mean: mean / total, median: at(0.5), low: at(0.1), high: at(0.9) };
 }
 
+const WHOLE = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
+
+function clipped(value: number, { low, high }: { low: number; high: number }): number {
+  return Math.min(Math.max(value, low), high);
+}
+
 interface Piece {
   low: number;
   high: number;
@@ -30,13 +36,13 @@ interface Piece {
 }
 
 /** Cells with finite ends, in order; a spike has no width, an open cell reaches as far as what stands for it and back. */
-function pieces(column: Column, cells: Float64Array): Piece[] {
+function pieces(column: Column, cells: Float64Array, inside: { low: number; high: number }): Piece[] {
   const { edges, ends, spikes } = column;
   const out: Piece[] = [];
   for (let k = 0; k <= edges.length; k++) {
     const low = k ? edges[k - 1] : 2 * ends[0] - edges[0];
     const high = k < edges.length ? edges[k] : 2 * ends[1] - edges[edges.length - 1];
-    if (cells[k] > 0) out.push({ low, high, mass: cells[k] });
+    if (cells[k] > 0) out.push({ low: clipped(low, inside), high: clipped(high, inside), mass: cells[k] });
   }
   for (let s = 0; s < spikes.length; s++) {
     const mass = cells[edges.length + 1 + s];
