@@ -28,7 +28,7 @@ def test_the_bundle_is_what_the_sources_give(node_modules):
     run("node", "build.mjs", "--check")
 
 
-def test_the_lock_file_names_no_registry():
+def test_the_lock_file_names_no_registry(node_modules):
     assert "resolved" not in (WEB / "package-lock.json").read_text()
 
 
