@@ -20,6 +20,7 @@ def node_modules():
     mark = folder / ".package-lock.json"
     if not mark.exists() or mark.stat().st_mtime < (WEB / "package-lock.json").stat().st_mtime:
         done = subprocess.run(["npm", "ci"], cwd=WEB, capture_output=True, text=True, check=False)
+        assert "EUSAGE" not in done.stderr, done.stderr  # the lock file does not fit package.json
         if done.returncode:
             pytest.skip(f"npm ci failed: {done.stderr.strip()[-300:]}")
     return folder
