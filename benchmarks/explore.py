@@ -90,7 +90,7 @@ def run() -> list[Row]:
     from tests.explore.browser import browser, open_page
 
     rows: list[Row] = []
-    for name in ("page.js", "page.css", "widget.js"):
+    for name in ("explore.js", "explore.css"):
         text = bundled(name).encode()
         rows.append({"what": name, "kB": len(text) / 1e3, "kB compressed": len(gzip.compress(text, 9)) / 1e3})
     with TemporaryDirectory() as folder:

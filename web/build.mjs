@@ -1,4 +1,4 @@
-/** Builds the page's script and style, and the widget, into the Python package; `--check` compares instead. */
+/** Builds the script of the page and of the widget, and their style, into the package; `--check` compares instead. */
 
 import { readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
@@ -6,11 +6,10 @@ import { build } from "esbuild";
 const out = new URL("../src/jointwise/explore/bundle/", import.meta.url);
 const common = { bundle: true, minify: true, target: "es2022", charset: "ascii", legalComments: "none", write: false };
 const made = await Promise.all([
-  build({ ...common, entryPoints: ["src/main.ts"], format: "iife" }),
+  build({ ...common, entryPoints: ["src/main.ts"], format: "esm" }),
   build({ ...common, entryPoints: ["src/page/style.css"] }),
-  build({ ...common, entryPoints: ["src/widget.ts"], format: "esm" }),
 ]);
-const names = ["page.js", "page.css", "widget.js"];
+const names = ["explore.js", "explore.css"];
 let stale = false;
 for (const [i, { outputFiles }] of made.entries()) {
   const file = new URL(names[i], out);

@@ -383,8 +383,8 @@ document.querySelector("#explore").dataset.up = 1;
 
 
 def test_the_widget_sends_and_takes_evidence(window, tmp_path):
-    script = base64.b64encode(bundled("widget.js").encode()).decode()
-    html = WIDGET % (bundled("page.css"), script, packed(exported(people(), "People")))
+    script = base64.b64encode(bundled("explore.js").encode()).decode()
+    html = WIDGET % (bundled("explore.css"), script, packed(exported(people(), "People")))
     (tmp_path / "widget.html").write_text(html)
     open_page(window, tmp_path / "widget.html")
     click(window, '[data-card="4"] [data-code="1"]')

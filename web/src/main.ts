@@ -1,4 +1,4 @@
-/** The page in one file: reads the model that stands in it, and keeps its state in the address. */
+/** The page in one file, which reads the model that stands in it and keeps its state in the address; and the widget. */
 
 import { effect } from "@preact/signals-core";
 import { unpacked } from "./model/container.ts";
@@ -6,9 +6,10 @@ import type { ModelParts } from "./model/model.ts";
 import { Explorer } from "./page/explorer.ts";
 import { mount } from "./page/mount.ts";
 
-async function start(): Promise<void> {
+export { default } from "./widget.ts";
+
+async function start(text: string): Promise<void> {
   const root = document.getElementById("explore") as HTMLElement;
-  const text = document.getElementById("model")?.textContent ?? "";
   if (typeof DecompressionStream === "undefined") throw new Error("This page needs a browser from 2023 or later.");
   const explorer = new Explorer((await unpacked(text)) as ModelParts);
   explorer.address = location.hash;
@@ -29,7 +30,12 @@ async function start(): Promise<void> {
 
 let later: ReturnType<typeof setTimeout> | undefined;
 
-start().catch((error: unknown) => {
-  const root = document.getElementById("explore");
-  if (root) root.textContent = `The page could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
-});
+// in a notebook there is no such element, and the widget is asked to draw
+const model = document.getElementById("jointwise-model")?.textContent;
+if (model) {
+  start(model).catch((error: unknown) => {
+    const root = document.getElementById("explore");
+    if (root)
+      root.textContent = `The page could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+  });
+}

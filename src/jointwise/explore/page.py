@@ -42,8 +42,8 @@ _PAGE = """<!doctype html>
 <body class="jw">
 <div id="explore"></div>
 <noscript><p>This page computes with JavaScript, which is switched off.</p></noscript>
-<script type="application/octet-stream" id="model">{model}</script>
-<script>{script}</script>
+<script type="application/octet-stream" id="jointwise-model">{model}</script>
+<script type="module">{script}</script>
 </body>
 </html>
 """
@@ -101,7 +101,7 @@ def page(density: JointDensity, title: str, rows: FloatArray | None = None) -> s
     >>> "<title>&lt;b&gt;</title>" in page(hybrid(rng=0), "<b>")
     True
     """
-    script, style = bundled("page.js"), bundled("page.css")
+    script, style = bundled("explore.js"), bundled("explore.css")
     policy = "; ".join([
         "default-src 'none'",
         f"script-src '{_hash(script)}'",

@@ -52,8 +52,8 @@ def _class() -> Any:
     class ExploreWidget(anywidget.AnyWidget):  # type: ignore[misc]  # its types are not published
         """A density to explore in a notebook."""
 
-        _esm = bundled("widget.js")
-        _css = bundled("page.css")
+        _esm = bundled("explore.js")
+        _css = bundled("explore.css")
         _packed = traitlets.Unicode("").tag(sync=True)
         _known = traitlets.Dict().tag(sync=True)
         evidence = traitlets.Dict(help="What is known of some columns, as `JointDensity.condition` takes it.")
