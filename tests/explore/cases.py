@@ -1,6 +1,7 @@
 """Densities for pages: an everyday one, and hostile ones."""
 
 import numpy as np
+from tests.joint.block_cases import plain
 
 from jointwise.dictionary import Dictionary
 from jointwise.joint import JointDensity, ProductMixture
@@ -80,3 +81,9 @@ def large(n_columns, n_categories, n_components):
     coefficients = [rng.dirichlet(np.full(d.n_atoms, 0.3), n_components).T for d in atoms]
     weights = rng.dirichlet(np.ones(n_components))
     return JointDensity(Schema(tuple(variables)), ProductMixture(weights, coefficients, atoms))
+
+
+def heavy():
+    """So many Gaussian components that a step with three ranges takes a while."""
+    variables = tuple(Variable(f"x{n}", "continuous") for n in range(6))
+    return JointDensity(Schema(variables), plain(3, d=6, n_components=2_000))

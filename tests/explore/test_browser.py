@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.explore.browser import CHROMIUM, DRIVER, browser, open_page, settled
-from tests.explore.cases import ATTACK, hostile, large, people
+from tests.explore.cases import ATTACK, heavy, hostile, large, people
 
 from jointwise.explore import write_page
 from jointwise.explore.container import packed
 from jointwise.explore.export import exported
 from jointwise.explore.page import bundled
+from jointwise.joint.events import Interval
 
 pytestmark = [
     pytest.mark.page,
@@ -36,6 +37,7 @@ def pages(tmp_path_factory):
         "people": write_page(people_, folder / "people.html", title="People"),
         "rows": folder / "rows.html",
         "hostile": write_page(hostile(), folder / "hostile.html", title=ATTACK),
+        "heavy": write_page(heavy(), folder / "heavy.html"),
         "large": write_page(large(500, 5_000, 20), folder / "large.html"),
     }
 
@@ -421,3 +423,18 @@ def test_cards_do_not_run_away_while_one_is_dragged(page, pages):
     ActionChains(page).release().perform()
     settled(page)
     assert [head.text for head in page.find_elements("css selector", ".card h2")] != names
+
+
+def test_slow_steps_are_computed_in_another_thread(window, pages):
+    open_page(window, pages["heavy"])
+    for k in range(6):
+        window.execute_script(f"location.hash = 'a=0r-1~1_1r-{k}~1_2r-1~2'")
+        settled(window)
+    assert window.execute_script("return performance.getEntriesByName('jointwise helped').length") > 0
+    given = heavy().mixture.log_probability({0: Interval(-1, 1), 1: Interval(-5, 1), 2: Interval(-1, 2)})
+    assert one(window, ".evidence").text == f"probability {percent(np.exp(given))}"
+    click(window, "[data-do=undo]")
+    assert one(window, ".chip:nth-child(1)").text
+    assert len(chips(window)) == 3
+    click(window, "[data-do=clear]")
+    assert chips(window) == []

@@ -106,6 +106,7 @@ def page(density: JointDensity, title: str, rows: FloatArray | None = None) -> s
         "default-src 'none'",
         f"script-src '{_hash(script)}'",
         f"style-src '{_hash(style)}'",
+        "worker-src blob:",  # the script itself, in a second thread
         "base-uri 'none'",
         "form-action 'none'",
     ])  # fmt: skip

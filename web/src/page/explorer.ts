@@ -4,6 +4,8 @@ import { computed, effect, type ReadonlySignal, type Signal, signal, untracked }
 import type { Matrix } from "../model/container.ts";
 import { type Column, Model, type ModelParts, type Posterior, type Region } from "../model/model.ts";
 import { byGroups, type Group, groups } from "../model/pairs.ts";
+import type { Reply } from "../worker.ts";
+import type { Helper } from "./helper.ts";
 import { type Condition, evidenceOf, type Known, readCondition, written } from "./known.ts";
 import { distance, divergence } from "./summary.ts";
 
@@ -19,41 +21,93 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
 const LITTLE = 3;
+/**
+ * Milliseconds of a step above which another thread computes. It costs some 30 by itself, and below, slices keep the page
+ * awake.
+ */
+const SLOW = 90;
 /** Milliseconds after which cards are drawn though others in view are not there yet. */
 const PATIENCE = 150;
 /** Groups of the target when columns are asked what they tell, and cells of a heat map in each direction. */
 const TOLD_GROUPS = 12;
 const HEAT_GROUPS = 24;
 const MOST_PAST = 200;
+/** Cards that are all computed at once. */
+const FEW = 60;
 const NOTHING: Condition = new Map();
 
-/** The answers given one condition; margins are computed when asked for, and kept. */
+/** The answers given one condition: computed when asked for, or by another thread, and kept. */
 export class Answers {
-  private readonly posterior: Posterior;
+  private posterior: Posterior | undefined;
+  private log: number | undefined;
   private readonly margins = new Map<number, Float64Array>();
-  constructor(model: Model, condition: Condition) {
-    this.posterior = model.given(evidenceOf(model.columns, condition));
+  /** Milliseconds that it took to find them here. */
+  cost = 0;
+
+  /** With `wait`, nothing is computed here unless it is asked for. */
+  constructor(
+    private readonly model: Model,
+    readonly condition: Condition,
+    wait: boolean,
+  ) {
+    if (!wait) this.settled();
   }
+
+  /** Whether the probability of the condition is known yet. */
+  get ready(): boolean {
+    return this.log !== undefined;
+  }
+
+  /** Whether margins that are not there can be computed here without further ado. */
+  get local(): boolean {
+    return this.posterior !== undefined;
+  }
+
+  private settled(): Posterior {
+    if (!this.posterior) {
+      const begin = performance.now();
+      this.posterior = this.model.given(evidenceOf(this.model.columns, this.condition));
+      this.log = this.posterior.logEvidence;
+      this.cost += performance.now() - begin;
+    }
+    return this.posterior;
+  }
+
   get logEvidence(): number {
-    return this.posterior.logEvidence;
+    return this.log ?? this.settled().logEvidence;
   }
+
   get possible(): boolean {
-    return this.posterior.logEvidence > Number.NEGATIVE_INFINITY;
+    return this.logEvidence > Number.NEGATIVE_INFINITY;
   }
+
   has(n: number): boolean {
-    return !this.possible || this.margins.has(n);
+    return this.ready && (!this.possible || this.margins.has(n));
   }
+
   margin(n: number): Float64Array {
     let found = this.margins.get(n);
     if (!found) {
-      found = this.posterior.margin(n);
+      const posterior = this.settled();
+      const begin = performance.now();
+      found = posterior.margin(n);
+      this.cost += performance.now() - begin;
       this.margins.set(n, found);
     }
     return found;
   }
-  /** A margin if it is computed already. */
+
+  /** A margin if it is there already. */
   peek(n: number): Float64Array | undefined {
     return this.margins.get(n);
+  }
+
+  /** What another thread has found. */
+  take(reply: Reply, columns: readonly number[]): void {
+    this.log = reply.logEvidence;
+    reply.margins.forEach((margin, i) => {
+      this.margins.set(columns[i], margin);
+    });
   }
 }
 
@@ -109,8 +163,22 @@ export class Explorer {
   private complete = false;
   private drawn = 0;
 
-  constructor(parts: ModelParts) {
+  /** Whether steps take so long that another thread computes them. */
+  private helped = false;
+  private readonly slow = new Set<string>();
+  private last: Answers | undefined;
+
+  constructor(
+    parts: ModelParts,
+    private readonly helper?: Helper,
+  ) {
     this.model = new Model(parts);
+    if (helper) {
+      helper.onFailure = () => {
+        this.helped = false;
+        this.again();
+      };
+    }
     const { columns } = this.model;
     this.gaps = new Map(
       columns.flatMap((column, n): [number, number][] => (column.gapOf >= 0 ? [[column.gapOf, n]] : [])),
@@ -136,7 +204,7 @@ export class Explorer {
     const key = written(condition);
     let found = this.kept.get(key);
     if (!found) {
-      found = new Answers(this.model, condition);
+      found = new Answers(this.model, condition, this.helped);
       if (this.kept.size > 60) for (const old of [...this.kept.keys()].slice(1, 30)) this.kept.delete(old);
       this.kept.set(key, found);
     }
@@ -269,13 +337,16 @@ export class Explorer {
 
   /** The answers that the filled shapes show. */
   get shown(): Answers {
-    return this.answers.value[this.situation.value.active];
+    const current = this.answers.value[this.situation.value.active];
+    if (current.ready || !this.last) this.last = current;
+    return this.last;
   }
 
   /** Those behind them: the other condition, or nothing known. */
   get ghost(): Answers {
     const { conditions, active } = this.situation.value;
-    return conditions.length > 1 ? this.answers.value[1 - active] : this.prior;
+    const other = this.answers.value[1 - active];
+    return conditions.length > 1 && other.ready ? other : this.prior;
   }
 
   /** How much a column has moved, if that is known already. */
@@ -299,7 +370,7 @@ export class Explorer {
 
   private draws(n: number): boolean {
     const all = [n, ...(this.gaps.has(n) ? [this.gaps.get(n)!] : [])];
-    return all.some((m) => !this.prior.has(m) || this.answers.value.some((answers) => !answers.has(m)));
+    return all.some((m) => [...this.answers.value, this.prior].some((answers) => answers.ready && !answers.has(m)));
   }
 
   // ---- work --------------------------------------------------------------------------------------------------------
@@ -307,11 +378,45 @@ export class Explorer {
   private restart(sort: Sort, target: number, pair: readonly number[]): void {
     this.complete = false;
     this.drawn = performance.now();
-    this.jobs = [this.inView(), this.everything()];
+    this.consult();
+    this.jobs = [this.inView()];
+    if (this.answers.value.some((answers) => !answers.ready)) {
+      this.work();
+      return; // the rest begins again when they are
+    }
+    this.jobs.push(this.everything());
     if (pair.length === 2) this.jobs.splice(1, 0, this.drawHeat(pair));
     else this.heat.value = undefined;
     if (sort === "ask" && target >= 0) this.jobs.splice(1, 0, this.ask(target));
     this.work();
+  }
+
+  private again(): void {
+    untracked(() => this.restart(this.sort.value, this.target.value, this.pair.value));
+  }
+
+  /** Ask the other thread for what is not ready; without one, compute it here. */
+  private consult(): void {
+    const { value } = this.answers;
+    this.helper?.keep(value.map((answers) => written(answers.condition)));
+    for (const answers of value.filter((each) => !each.ready)) {
+      if (this.helped) this.request(answers, this.wanted());
+      else void answers.logEvidence;
+    }
+  }
+
+  /** Columns whose answers are wanted at once: those in view, and all if they are few. */
+  private wanted(): number[] {
+    const cards = this.cards.length <= FEW ? this.cards : [...this.seen];
+    return [...cards, ...cards.flatMap((n) => this.gaps.get(n) ?? [])];
+  }
+
+  private request(answers: Answers, columns: readonly number[]): void {
+    const key = answers.ready ? `${written(answers.condition)} ${columns.join()}` : written(answers.condition);
+    this.helper?.ask(key, evidenceOf(this.columns, answers.condition), columns, (reply) => {
+      answers.take(reply, columns);
+      this.again();
+    });
   }
 
   /** Do what is left in slices, so that the page stays awake; what is in view comes first, and mostly at once. */
@@ -321,22 +426,34 @@ export class Explorer {
     this.spend(SLICE);
     // mostly nothing is left once the cards in view are there: then one drawing is enough
     if (this.seesAll()) this.spend(LITTLE);
+    const over = !this.jobs.length && !this.helper?.busy;
     // cards in view are drawn together, when all are there; only slow ones are drawn one after the other
-    const complete = this.seesAll();
+    const complete = this.seesAll() && !this.helper?.busy;
     const late = !complete && performance.now() > this.drawn + PATIENCE;
-    if ((complete && !this.complete) || late || !this.jobs.length) {
+    if ((complete && !this.complete) || late || over) {
       this.drawn = performance.now();
       this.version.value++;
     }
     this.complete = complete;
-    if (!this.jobs.length) this.busy.value = false;
-    else if (!this.waiting) {
+    this.weigh();
+    if (over) this.busy.value = false;
+    else if (this.jobs.length && !this.waiting) {
       this.waiting = true;
       setTimeout(() => {
         this.waiting = false;
         this.work();
       }, 0);
     }
+  }
+
+  /** If two steps took long, let another thread do those that follow; the first one is slow anyway. */
+  private weigh(): void {
+    if (this.helped || !this.helper || this.helper.failed) return;
+    for (const answers of this.answers.value) {
+      if (answers !== this.prior && answers.cost > SLOW) this.slow.add(written(answers.condition));
+    }
+    this.helped = this.slow.size > 1;
+    if (this.helped) this.helper.prepare();
   }
 
   private spend(milliseconds: number): void {
@@ -349,19 +466,24 @@ export class Explorer {
   }
 
   private *inView(): Generator<void> {
+    // what another thread began, it goes on with
+    for (const answers of this.helped ? this.answers.value : []) {
+      const missing = this.wanted().filter((n) => answers.ready && !answers.has(n));
+      if (missing.length && !answers.local) this.request(answers, missing);
+    }
     for (const n of [...this.seen]) yield* this.fill(n);
   }
 
   /** Margins of all columns, if there are not so many that it would take long. */
   private *everything(): Generator<void> {
-    const wanted = this.cards.length <= 60 || this.sort.value === "moved" || this.condition.size > 0;
+    const wanted = this.cards.length <= FEW || this.sort.value === "moved" || this.condition.size > 0;
     for (const n of wanted ? this.cards : []) yield* this.fill(n);
   }
 
   private *fill(n: number): Generator<void> {
     for (const m of [n, ...(this.gaps.has(n) ? [this.gaps.get(n)!] : [])]) {
       for (const answers of [...this.answers.value, this.prior]) {
-        if (answers.has(m)) continue;
+        if (answers.has(m) || !answers.ready || (this.helped && !answers.local && this.seen.has(n))) continue;
         answers.margin(m);
         yield;
       }

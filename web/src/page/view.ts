@@ -89,7 +89,7 @@ function known(explorer: Explorer, condition: Condition, i: number, two: boolean
       )}
       ${condition.size > 1 && on ? html`<li><button class="quiet" type="button" data-do="clear" @click=${() => explorer.clear()}>Clear all</button></li>` : nothing}
     </ul>
-    <p class="evidence" data-evidence=${i}>${condition.size ? evidence(explorer, condition, answers.logEvidence) : nothing}</p>
+    <p class="evidence" data-evidence=${i}>${condition.size && answers.ready ? evidence(explorer, condition, answers.logEvidence) : nothing}</p>
   </div>`;
 }
 
