@@ -12,6 +12,7 @@ from benchmarks import (
     counts,
     cpd3,
     decisions,
+    explore,
     gaps,
     gpu,
     intervals,
@@ -35,7 +36,7 @@ from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions, tables, intervals, trees, rows, oddities, shapes,
+    blocks, large, sources, decisions, tables, intervals, trees, rows, oddities, shapes, explore,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 

@@ -92,5 +92,9 @@ class RareEventWarning(UserWarning):
     """The event conditioned on is nearly impossible under the density, so the answer extrapolates."""
 
 
+class DataOnPageWarning(UserWarning):
+    """A page to explore a density holds rows of a table, which everybody who has the page can read."""
+
+
 class MisfitWarning(UserWarning):
     """Some answers of a fitted model are far from what the rows say; the message names columns and what to do."""
