@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo docs test test-all test-clusters fuzz lint types bench clean help
+.PHONY: demo docs test test-all test-clusters test-page browser page pictures fuzz lint types bench clean help
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -31,6 +31,10 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 	$(PIP) install --editable '.[demo]' --group docs
 	touch $@
 
+$(VENV)/.page: $(VENV)/.test
+	$(PIP) install --editable '.[demo]' --group page
+	touch $@
+
 demo: $(VENV)/.demo  ## fit a table, ask it questions, draw one figure
 	$(BIN)/python examples/demo.py
 
@@ -45,13 +49,29 @@ types: $(VENV)/.test  ## mypy, strict
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 test: lint types  ## lint, types, doctests and the quick tests
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not slow and not clusters"
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not slow and not clusters and not page"
 
 test-all: lint types  ## the same with the slow statistical tests
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not clusters"
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not clusters and not page"
 
 test-clusters: $(VENV)/.clusters  ## tables in Spark, DuckDB and a Dask cluster, whose workers are killed
 	$(ONE_THREAD) $(BIN)/pytest -m clusters tests
+
+# Node and Debian's Chromium are not needed by anything else; what is not there is skipped, and the reason is shown
+browser:
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
+	echo "No chromium and chromedriver here, and they cannot be installed: tests in a browser are skipped."
+
+test-page: $(VENV)/.page browser  ## the page of `jointwise explore`: its own tests, its answers beside Python's, a browser
+	$(ONE_THREAD) $(BIN)/pytest -m page -rs tests/explore
+
+page:  ## build the script and the style of the page into the package
+	cd web && npm ci && npm run format && npm run build
+
+pictures: $(VENV)/.page browser  ## pictures of the page for README and docs
+	$(BIN)/python -m tests.explore.pictures
 
 SECONDS ?= 1200
 

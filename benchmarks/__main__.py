@@ -12,8 +12,10 @@ from benchmarks import (
     counts,
     cpd3,
     decisions,
+    explore,
     gaps,
     gpu,
+    intervals,
     large,
     oddities,
     paper,
@@ -21,6 +23,7 @@ from benchmarks import (
     recovery,
     relatives,
     rows,
+    shapes,
     sources,
     speed,
     stages,
@@ -33,7 +36,7 @@ from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions, tables, trees, rows, oddities,
+    blocks, large, sources, decisions, tables, intervals, trees, rows, oddities, shapes, explore,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
@@ -47,11 +50,14 @@ def main() -> None:
     parser.add_argument("--model", choices=answers.MODELS, default="stack", help="what `answers` fits")
     parser.add_argument("--seeds", type=int, nargs="+", default=decisions.SEEDS, help="seeds of `decisions`")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where `passes` runs")
+    parser.add_argument("--shapes", nargs="+", default=(), help='what `shapes` fits, such as "1000x200"; default: all')
+    parser.add_argument("--models", nargs="+", choices=shapes.MODELS, default=list(shapes.MODELS), help="for `shapes`")
     given = parser.parse_args()
     chosen = BENCHMARKS | {
         "answers": partial(answers.run, given.table, given.seed, given.model),
         "decisions": partial(decisions.run, given.seeds),
         "passes": partial(passes.run, given.device),
+        "shapes": partial(shapes.run, given.models, given.shapes),
     }
     for name in given.names:
         publish(name, chosen[name]())

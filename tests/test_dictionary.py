@@ -361,3 +361,19 @@ def test_draws_beyond_the_largest_number_are_that_number_and_have_a_density():
     drawn = heavy.sample(np.zeros(200, dtype=np.int64), np.random.default_rng(0))
     assert drawn.max() == np.finfo(np.float64).max
     assert np.isfinite(heavy.logpdf(drawn)).all()
+
+
+@pytest.mark.parametrize(
+    ("dictionary", "axis"),
+    [
+        (Dictionary.categories(4), DiscreteAxis(np.arange(4.0))),
+        (Dictionary.points([2.0, 0.0, 5.0]), BinnedAxis([1.0, 3.0], spikes=[0.0])),
+        (Dictionary.points([0.0, 1.0]) + Dictionary.points([1.0]), DiscreteAxis([0.0, 1.0, 2.0])),
+        (Dictionary.points([0.0, 9.0]), DiscreteAxis([0.0, 1.0])),  # a value off the axis has no bin
+        (Dictionary.grid("gaussian", 0, 1, n=3, scale=1), BinnedAxis([0.0, 0.5])),
+    ],
+)
+def test_mixed_masses_are_masses_times_coefficients(dictionary, axis):
+    coefficients = np.random.default_rng(0).dirichlet(np.ones(dictionary.n_atoms), size=2).T
+    found = dictionary.mixed_masses(axis, coefficients)
+    np.testing.assert_allclose(found, dictionary.masses(axis) @ coefficients, rtol=1e-12)

@@ -184,10 +184,19 @@ class Dictionary:
         """P(low < X <= high) under each atom; shape (n, L), or (L,) for two numbers."""
         return self._gather(lambda f: f.mass(low, high))
 
+    def partition(self, edges: ArrayLike) -> FloatArray:
+        """Mass of each interval that rising edges cut the line into, under each atom; shape (K + 1, L).
+
+        The intervals are (-inf, e_1], (e_1, e_2], ..., (e_K, inf).
+        """
+        return self._gather(lambda f: f.partition(edges))
+
     def closed_mass(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
         """P(low <= X <= high) under each atom; shape (n, L), or (L,) for two numbers."""
         low = np.asarray(low, dtype=float)
-        return self._gather(lambda f: f.mass(_just_below(f, low), high))
+        if low.ndim or np.ndim(high):
+            return self._gather(lambda f: f.mass(_just_below(f, low), high))
+        return self._gather(lambda f: f.inside(float(_just_below(f, low)), float(np.asarray(high))))
 
     def point_mass(self, x: ArrayLike) -> FloatArray:
         """P(X = x) under each atom, zero for atoms with a density; shape (n, L)."""
@@ -238,10 +247,40 @@ class Dictionary:
         if isinstance(axis, DiscreteAxis):
             return self.pdf(axis.values)
         assert isinstance(axis, BinnedAxis)  # the only other kind
-        intervals = self.mass(axis.lower, axis.upper)
+        intervals = self.partition(axis.edges)
+        if not len(axis.spikes):
+            return intervals
         at_spikes = self.point_mass(axis.spikes)
         np.subtract.at(intervals, np.searchsorted(axis.edges, axis.spikes), at_spikes)
         return np.vstack([intervals, at_spikes])
+
+    def mixed_masses(self, axis: Axis, coefficients: FloatArray) -> FloatArray:
+        """Bin masses of mixtures of the atoms: `masses` times coefficients (L, F); shape (n_bins, F).
+
+        Where every atom is a single value, no matrix of masses is made.
+
+        >>> from jointwise.axes import DiscreteAxis
+        >>> Dictionary.categories(2).mixed_masses(DiscreteAxis([0.0, 1.0, 2.0]), np.array([[0.2], [0.8]])).ravel()
+        array([0.2, 0.8, 0. ])
+        """
+        bins = self.bins(axis)
+        if bins is None:
+            return np.asarray(self.masses(axis) @ coefficients)
+        found = np.zeros((axis.n_bins, coefficients.shape[1]))
+        np.add.at(found, bins, coefficients)
+        return found
+
+    def bins(self, axis: Axis) -> IntArray | None:
+        """Return the bin that holds each atom, shape (L,); None unless every atom is a single value of the axis.
+
+        >>> from jointwise.axes import DiscreteAxis
+        >>> Dictionary.categories(3).bins(DiscreteAxis([0.0, 1.0, 2.0]))
+        array([0, 1, 2])
+        """
+        if not self.is_identity:
+            return None
+        found = axis.index(self.mode()).astype(np.int64)
+        return found if (found < axis.n_bins).all() else None
 
     def on_lattice(self) -> Dictionary:
         """Return the dictionary for an integer variable: each density becomes P(X=k) = cdf(k+1/2) - cdf(k-1/2)."""
@@ -324,8 +363,11 @@ def _locations(low: float, high: float, step: float | None, n: int | None) -> Fl
     return np.asarray(low + step * np.arange(int(np.floor((high - low) / step + 1e-9)) + 1))
 
 
+LOCATION_SCALE = {key: family for key, family in FAMILIES.items() if issubclass(family, LocationScale)}
+
+
 def _location_scale(name: str) -> type[LocationScale]:
-    known = {key: family for key, family in FAMILIES.items() if issubclass(family, LocationScale)}
+    known = LOCATION_SCALE
     if name not in known:
         raise UnknownNameError(f"Unknown location-scale family {shown(name)}. Known: {', '.join(known)}.")
     return known[name]

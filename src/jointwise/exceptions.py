@@ -84,8 +84,16 @@ class LeftOutWarning(UserWarning):
     """Columns that only name the rows were left out of the fit."""
 
 
+class WeightsWarning(UserWarning):
+    """Weights sum to far more or far fewer rows than the table has; the message says how to scale them."""
+
+
 class RareEventWarning(UserWarning):
     """The event conditioned on is nearly impossible under the density, so the answer extrapolates."""
+
+
+class DataOnPageWarning(UserWarning):
+    """A page to explore a density holds rows of a table, which everybody who has the page can read."""
 
 
 class MisfitWarning(UserWarning):

@@ -119,6 +119,6 @@ def test_number_of_threads_changes_only_rounding():
 
 
 def test_small_tables_stay_plain_and_large_ones_are_compiled():
-    small, large = np.zeros((200, 5), dtype=np.uint8), np.zeros((100_000, 5), dtype=np.uint8)
+    small, large = np.zeros((20, 5), dtype=np.uint8), np.zeros((100_000, 5), dtype=np.uint8)
     assert isinstance(posterior_engine(small, [1] * 5), ReferenceEngine)
     assert isinstance(posterior_engine(large, [1] * 5), CompiledEngine)

@@ -5,11 +5,15 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer, load
+from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer, TreeMixture, load
 from jointwise.estimators import gaussian_blocks
+from jointwise.estimators.joint_estimator import _suits
 from jointwise.exceptions import InputError
-from jointwise.fitting import stack
+from jointwise.fitting import stack, weighing
 from jointwise.fitting.blocks import BlockChoice, choose_blocks
+from jointwise.fitting.choice.folds import SMALL_TABLE
+from jointwise.fitting.trees import MOST_COLUMNS
+from jointwise.fitting.weighing import MOST_LOSS
 from jointwise.joint.product import ProductMixture
 
 EXPERTS = [("products", JUPAD(3, n_init=1)), ("blocks", GaussianBlocks("none", n_components=2))]
@@ -65,6 +69,54 @@ def test_one_search_serves_blocks_that_differ_in_their_warp_alone(monkeypatch):
     JointEstimator(list(blocks.items()), random_state=0).fit(columns(100))
     assert sorted(nu for _, nu in searched if nu != "auto") == [7.0]
     assert len(searched) == 2
+
+
+@pytest.fixture(scope="module")
+def large() -> JointEstimator:
+    experts = [("products", JUPAD(3, n_init=1)), ("many_trees", TreeMixture("many", n_models=1))]
+    return JointEstimator(experts, random_state=0).fit(columns(SMALL_TABLE))
+
+
+def test_a_large_table_is_weighed_by_parts_of_rows(large):
+    assert -1e-4 < large.fit_.loss <= MOST_LOSS
+    assert sum(large.expert_weights_.values()) == pytest.approx(1)
+    lines = large.summary().splitlines()
+    assert any(line.endswith("weighted by held-out rows and parts of these") for line in lines)
+    assert any(line.endswith("given up for better answers") for line in lines)
+
+
+def test_a_small_table_is_weighed_by_rows_alone(fitted):
+    assert fitted.fit_.loss is None
+    assert "parts" not in fitted.summary()
+
+
+class Sized:
+    """So many rows of so many columns."""
+
+    def __init__(self, n: int, n_columns: int) -> None:
+        self.n, self.axes = n, [None] * n_columns
+
+    def __len__(self) -> int:
+        return self.n
+
+
+def test_many_trees_are_for_large_tables():
+    sizes = [(SMALL_TABLE, 4), (SMALL_TABLE - 1, 4), (SMALL_TABLE, 3), (SMALL_TABLE, MOST_COLUMNS + 1)]
+    assert [_suits(TreeMixture("many"), Sized(*size)) for size in sizes] == [True, False, False, False]
+    assert [_suits(TreeMixture(), Sized(*size)) for size in sizes] == [True, True, True, False]
+    assert not _suits(TreeMixture("many"), Sized(*sizes[0]), most_loss=0.0)
+
+
+def test_without_a_loss_rows_alone_decide(large):
+    model = clone(large).set_params(most_loss=0.0).fit(columns(SMALL_TABLE))
+    assert model.fit_.loss is None
+    assert "parts" not in model.summary()
+
+
+@pytest.mark.parametrize("most_loss", [-0.1, np.inf, np.nan, "much"])
+def test_wrong_losses(most_loss):
+    with pytest.raises(InputError, match="most_loss"):
+        JointEstimator(most_loss=most_loss).fit(columns())
 
 
 def test_a_given_prior_stays():
@@ -155,7 +207,7 @@ def test_one_row_and_few_rows():
 
 
 def test_an_expert_that_is_dropped_is_not_fitted(monkeypatch):
-    monkeypatch.setattr(stack, "LEAST_WEIGHT", 0.9)
+    monkeypatch.setattr(weighing, "LEAST_WEIGHT", 0.9)
     model = small().fit(columns())
     assert sorted(model.expert_weights_.values()) == [0.0, 1.0]
     assert len(model.fit_.fits) == 1

@@ -7,6 +7,9 @@ from tests.fitting.trees.test_fit import chain, edges_of
 import jointwise
 from jointwise import JUPAD, JointClassifier, JointEstimator, TreeMixture
 from jointwise.exceptions import InputError
+from jointwise.fitting.choice.folds import SEARCH_ROWS
+from jointwise.fitting.trees import TreeChoice
+from jointwise.fitting.trees.choice import MANY_PRIOR, MANY_ROWS, MANY_STATES
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +27,7 @@ def fitted(data):
     ("parameters", "match"),
     [
         ({"n_components": 0}, "n_components"),
+        ({"n_components": "lots"}, "n_components"),
         ({"n_states": 1}, "n_states"),
         ({"alpha": 0}, "alpha"),
         ({"gamma": -1}, "gamma"),
@@ -57,6 +61,21 @@ def test_a_table_in_blocks_gives_the_same_fit(fitted, data):
 
     parted = TreeMixture(2, n_states=8, alpha=1, gamma=3, random_state=0).fit_blocks(blocks)
     assert np.array_equal(parted.score_samples(data), fitted.score_samples(data))
+
+
+def test_many_trees_are_as_many_as_rows_bear(data):
+    rows = len(next(iter(data.values())))
+    choice = TreeMixture("many", random_state=0).fit(data).fit_.choice
+    assert choice.n_components == max(rows // MANY_ROWS, 1)
+    assert (choice.n_states, choice.alpha, choice.gamma) == (MANY_STATES, *MANY_PRIOR)
+    given = TreeMixture("many", n_states=4, alpha=2, gamma=0, n_models=1, random_state=0).fit(data).fit_.choice
+    assert (given.n_states, given.alpha, given.gamma, given.n_models) == (4, 2.0, 0.0, 1)
+
+
+def test_many_trees_are_fewer_in_folds():
+    choice = TreeChoice(256, 8, 1.0, 10.0, tol=0.05)
+    assert choice.for_folds().n_components == SEARCH_ROWS // MANY_ROWS
+    assert TreeChoice(256, 8, 1.0, 10.0).for_folds().n_components == 256
 
 
 def test_trees_win_a_chain_in_a_stack(data):

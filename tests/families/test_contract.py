@@ -145,6 +145,17 @@ def test_masses_of_bins_sum_to_one(family, cuts):
     assert_allclose(masses.sum(axis=0), 1, rtol=1e-7)
 
 
+@settings(deadline=None, max_examples=20)
+@given(cuts=st.lists(st.floats(-30, 30), max_size=6, unique=True))
+def test_a_partition_is_the_mass_of_its_intervals(family, cuts):
+    edges = np.unique(cuts)
+    expected = family.mass(np.append(-np.inf, edges), np.append(edges, np.inf))
+    # a difference of two tails loses at most the rounding of the larger one
+    assert_allclose(family.partition(edges), expected, rtol=1e-7, atol=1e-15)
+    if len(edges) > 1:
+        assert_allclose(family.inside(edges[0], edges[1]), expected[1], rtol=1e-7, atol=1e-15)
+
+
 def test_density_adds_up_to_interval_masses(family):
     for atom in range(family.n_atoms):
         one = family.take([atom])

@@ -91,6 +91,6 @@ def test_gains_are_those_of_a_plain_loop(monkeypatch):
             law = factors.coefficients[names.index(gap)][code]
             for n, name in enumerate(names):
                 if name not in (column, gap) and rows.codes[i, n] < rows.n_bins[n]:
-                    posterior *= problem.masses[n][rows.codes[i, n]] @ factors.coefficients[n]
+                    posterior *= (problem.masses[n] @ factors.coefficients[n])[rows.codes[i, n]]
             expected = np.log(posterior @ law / posterior.sum()) - np.log(factors.weights @ law)
             assert gains[i, g] == pytest.approx(expected)

@@ -10,7 +10,7 @@ from tests.estimators.cases import make_classifier, make_imputer, mixed_columns,
 import jointwise
 from jointwise import JUPAD, Dictionary
 from jointwise.datasets import hybrid
-from jointwise.exceptions import MisfitWarning
+from jointwise.exceptions import MisfitWarning, WeightsWarning
 from jointwise.fitting import held_out
 from jointwise.fitting import rows as fitting_rows
 
@@ -137,7 +137,8 @@ def test_heavy_weights_leave_room_for_noise():
     """Three hundred rows that weigh a million each tell no more than three hundred rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
-    model = JUPAD(1, random_state=0).fit(X, sample_weight=np.full(300, 1e6))
+    with pytest.warns(WeightsWarning, match="mean"):
+        model = JUPAD(1, random_state=0).fit(X, sample_weight=np.full(300, 1e6))
     assert model.check_.n_rows < 300
     assert not model.check_.is_far
 

@@ -1,54 +1,23 @@
-"""Weights of stacked experts."""
+"""Experts of a stack: who is asked, and with which priors."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
 
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.stack import (
     FAR_BEHIND,
-    LEAST_ERRORS,
-    PRIOR_ROWS,
     Learner,
     _ask,
     _Asked,
     _gain,
     _looked,
     _weaken,
+    _weights_by_parts,
     _Work,
-    stacking_weights,
 )
-
-
-def objective(weights: np.ndarray, logs: np.ndarray, counts: np.ndarray) -> float:
-    with np.errstate(divide="ignore"):
-        return float(counts @ logsumexp(logs + np.log(weights), axis=1) + PRIOR_ROWS * np.log(weights).sum())
-
-
-@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 60))
-def test_weights_are_the_most_likely(seed: int, k: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    logs, counts = rng.normal(-20, 3, (n, k)), rng.integers(1, 4, n).astype(float)
-    found = stacking_weights(logs, counts)
-    best = minimize(lambda t: -objective(softmax(t), logs, counts), np.zeros(k), method="BFGS")
-    assert found.sum() == pytest.approx(1)
-    assert objective(found, logs, counts) >= -best.fun - 1e-4 * counts.sum()
-
-
-def test_an_impossible_row_is_no_verdict_alone() -> None:
-    logs = np.full((50, 2), -1.0)
-    logs[:, 1] = -3.0
-    logs[7, 0] = -np.inf
-    found = stacking_weights(logs, np.ones(50))
-    assert 0.9 < found[0] < 1
-
-
-def test_a_row_impossible_for_all_says_nothing() -> None:
-    logs = np.array([[-1.0, -2.0], [-1.0, -2.0], [-np.inf, -np.inf]])
-    assert np.isfinite(stacking_weights(logs, np.ones(3))).all()
+from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS, N_PARTS
 
 
 def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
@@ -57,7 +26,13 @@ def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
     often = np.where(np.arange(100) < 50, 0.0, -9.0)
     close = good - 0.5 * FAR_BEHIND
     logs = {"good": np.where(np.arange(100) < 2, -9.0, good), "odd": odd, "often": often, "close": close}
-    assert _looked(logs, np.ones(100)).near == ["good", "close", "often"]  # the best of the look first
+    assert _looked(logs, np.ones(100), list(logs)).near == ["good", "close", "often"]  # the best of the look first
+
+
+def test_an_expert_without_a_look_is_asked() -> None:
+    logs = {"good": np.full(9, -1.0), "far": np.full(9, -99.0)}
+    assert _looked(logs, np.ones(9), ["good", "far", "unseen"]).near == ["good", "unseen"]
+    assert _looked({}, np.ones(9), ["unseen"]).near == ["unseen"]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 40))
@@ -126,14 +101,14 @@ class Some:
 
     weights = None
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    def __init__(self, n: int, n_columns: int = 1) -> None:
+        self.n, self.n_columns = n, n_columns
 
     def __len__(self) -> int:
         return self.n
 
     def values(self) -> np.ndarray:
-        return np.zeros((self.n, 1))
+        return np.zeros((self.n, self.n_columns))
 
 
 def best_at(strength: float):
@@ -145,7 +120,7 @@ def test_priors_are_weakened_together_while_held_out_rows_gain() -> None:
     work, asked, experts = weakened(best_at(4.0), best_at(4.0))
     assert work.choices == {"0": 4.0, "1": 4.0}
     assert {name: density.choice for name, density in work.first.items()} == work.choices
-    assert asked.mean_of_sum == pytest.approx(0.0)
+    assert asked.mean_of_sum(asked.weights) == pytest.approx(0.0)
     assert [len(log) for log in asked.logs.values()] == [180, 180]
     # the step too far is left after the first fold
     assert [choice for choice, _ in experts[0].fits] == [16.0] * 3 + [8.0] * 3 + [4.0] * 3 + [2.0]
@@ -173,3 +148,28 @@ def test_a_gain_within_noise_is_none(errors: float, kept: float) -> None:
 
     work, _, _ = weakened(noisy, noisy, n_rows=n)
     assert work.choices == {"0": kept, "1": kept}
+
+
+class Parted(Density):
+    """A density that says one thing of whole rows and another of parts."""
+
+    def __init__(self, rows: np.ndarray, parts: np.ndarray) -> None:
+        self.mixture, self.rows, self.parts = self, rows, parts
+
+    def logpdf(self, X: np.ndarray) -> np.ndarray:
+        return self.parts if np.isnan(X).any() else self.rows
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_a_stack_loses_no_more_than_stated_on_rows(seed: int, k: int) -> None:
+    rng, n = np.random.default_rng(seed), 150
+    densities = {
+        str(name): Parted(rng.normal(rng.normal(-9, 2), 1, n), rng.normal(rng.normal(-3, 1), 1, N_PARTS * n))
+        for name in range(k)
+    }
+    asked = _Asked({name: density.rows for name, density in densities.items()}, np.ones(n), {}, [])
+    work = _Work(dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities)
+    weights = _weights_by_parts(work, asked, Some(n, 5), MOST_LOSS)
+    assert sum(weights.values()) == pytest.approx(1)
+    assert asked.mean_of_sum(weights) >= asked.mean_of_sum(asked.weights) - MOST_LOSS

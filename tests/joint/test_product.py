@@ -55,6 +55,13 @@ def test_both_zeros_are_one_value():
     np.testing.assert_array_equal(mixture.logpdf(np.zeros((1, 2))), mixture.logpdf(np.full((1, 2), -0.0)))
 
 
+def test_single_values_are_looked_up_as_their_densities_say():
+    atoms = Dictionary.points([3.0, 1.0]) + Dictionary.points([1.0, 2.0])  # two atoms at one point add up
+    mixture = ProductMixture([1.0], [[[0.4], [0.3], [0.2], [0.1]]], [atoms])
+    found = mixture.log_conditionals(0, np.array([2.0, 1.0, 7.0, np.nan, 3.0, 1.5]))[:, 0]
+    np.testing.assert_allclose(np.exp(found), [0.1, 0.5, 0.0, 1.0, 0.4, 0.0])
+
+
 def test_blocks_do_not_show(monkeypatch):
     rng = np.random.default_rng(2)
     density = random_density(rng, ["spiky", "lattice", "label"], 3)

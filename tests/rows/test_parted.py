@@ -124,9 +124,16 @@ def test_a_part_of_any_size_runs_in_one_thread(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(parted_module, "posterior_engine", recorded)
-    monkeypatch.setattr("jointwise.engines.compiled._threads", None)  # a call would fail
+    n_threads = []
+
+    def counted(task, n_tasks, at_most):
+        n_threads.append(min(n_tasks, at_most))
+        return [task(number) for number in range(n_tasks)]
+
+    monkeypatch.setattr("jointwise.engines.compiled.in_threads", counted)
     parted(whole, []).engine().posterior_counts(*factors(whole, n_components=8))
     assert [type(engine) for engine in made] == [CompiledEngine]
+    assert n_threads == [1]
 
 
 def test_parts_side_by_side_in_threads_give_the_same_bits():

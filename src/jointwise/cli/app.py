@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from jointwise.cli import checks, commands, comparing, predictions, report, rows, showcase, streams
+from jointwise.cli import checks, commands, comparing, exploring, predictions, report, rows, showcase, streams
 from jointwise.cli.files import forget_spooled
 from jointwise.cli.screen import note
 from jointwise.exceptions import JointwiseError, QuestionError
@@ -103,7 +103,8 @@ def options(
 for command in (
     *(commands.fit, commands.info, commands.query, commands.sample, predictions.predict),
     *(rows.score, rows.impute, rows.classify),
-    *(checks.check, comparing.compare, report.report, showcase.plot, showcase.reproduce, showcase.demo, showcase.bench),
+    *(checks.check, comparing.compare, report.report, exploring.explore, showcase.plot),
+    *(showcase.reproduce, showcase.demo, showcase.bench),
 ):
     app.command()(command)
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 # From this many cells on, compiled passes repay loading the compiler (about a second once its results are cached).
-COMPILED_CELLS = 50_000
+COMPILED_CELLS = 1_000
 # The same for coding and counting, which take one pass rather than hundreds.
 COMPILED_TABLE_CELLS = 500_000
 

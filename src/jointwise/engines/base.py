@@ -10,6 +10,9 @@ import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
 
+# Factors below this are raised to it, so that the product of a few columns cannot underflow.
+LEAST_FACTOR = 1e-30
+
 
 @dataclass(frozen=True, eq=False)
 class PosteriorCounts:

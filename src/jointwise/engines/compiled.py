@@ -13,13 +13,15 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.engines.base import PosteriorCounts, PosteriorEngine, padded_bins
+from jointwise.engines.base import LEAST_FACTOR, PosteriorCounts, PosteriorEngine, bin_starts
+from jointwise.engines.compiled_parts import in_threads, locked
 
 # The product is checked after this many columns, and scaled up if it is smaller than `_SMALL`. A factor is at least
 # `LEAST_FACTOR`, so it cannot underflow in between.
 _GUARD = 8
 _SMALL = 1e-60
-LEAST_FACTOR = 1e-30
+# Rows taken at a time: their posteriors and the tables of one column stay in the processor's nearest cache.
+_BLOCK = 256
 # Up to this many multiplications (rows x columns x components) one thread is faster than several.
 ONE_THREAD = 4_000_000
 
@@ -32,85 +34,98 @@ class CompiledEngine(PosteriorEngine):
     codes, n_bins, weights
         As those of `reference.pair_counts`.
     n_threads : int, optional
-        Largest number of threads of a pass; all of numba's by default. Use one where passes over several tables run
-        side by side, which numba's threads do not allow, and where sums must not depend on the machine.
+        Largest number of threads of a pass; as many as numba's by default. Use one where passes over several tables
+        run side by side, and where sums must not depend on the machine.
     """
 
     def __init__(
         self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, n_threads: int | None = None
     ) -> None:
         self._n_threads = n_threads
-        self._codes = np.ascontiguousarray(codes)
+        self._codes = locked(codes)
         # without weights, a single one stands for all rows
-        self._weights = np.ones(1) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        starts, self._present = padded_bins(n_bins)
-        self._n_padded = int(starts[-1])
-        self._starts = starts[:-1].astype(np.uint64)  # unsigned: numba tests whether a signed index is negative
+        self._weights = locked(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64))
+        # unsigned: numba tests whether a signed index is negative
+        self._starts = locked(bin_starts(n_bins).astype(np.uint64))
+        self._n_bins = locked(np.asarray(n_bins, dtype=np.uint64))
 
     def posterior_counts(self, tables: FloatArray, mixing: FloatArray) -> PosteriorCounts:
         """One pass over the rows; see `PosteriorEngine`."""
-        padded = np.ones((self._n_padded, len(mixing)))
-        padded[self._present] = np.maximum(tables, LEAST_FACTOR)
-        n_parts = 1
+        if tables.min(initial=1.0) < LEAST_FACTOR:
+            tables = np.maximum(tables, LEAST_FACTOR)
+        tables, mixing = locked(tables), locked(mixing)
+        n, n_parts = len(self._codes), 1
         if self._codes.size * len(mixing) > ONE_THREAD:
             n_parts = self._n_threads or numba.get_num_threads()
-        counts = np.zeros((n_parts, *padded.shape))
-        totals, log_likelihoods = np.zeros((n_parts, len(mixing))), np.zeros(n_parts)
-        run = _threads if n_parts > 1 else _run
-        run(self._codes, self._starts, padded, mixing, self._weights, counts, totals, log_likelihoods)
-        return PosteriorCounts(counts.sum(axis=0)[self._present], totals.sum(axis=0), float(log_likelihoods.sum()))
+        counts = np.zeros((n_parts, *tables.shape))
+        totals = np.zeros((n_parts, len(mixing)))
 
+        def run(part: int) -> float:
+            rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
+            weights = self._weights[rows] if len(self._weights) > 1 else self._weights
+            log_likelihood: float = _run(
+                self._codes[rows], self._n_bins, self._starts, tables, mixing, weights, counts[part], totals[part]
+            )
+            return log_likelihood
 
-@numba.njit(parallel=True, cache=True)
-def _threads(
-    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
-    counts: AnyArray, totals: AnyArray, log_likelihoods: AnyArray,
-) -> None:  # fmt: skip
-    """Split the rows into as many runs as there are tables of sums, and take each run in a thread."""
-    n, n_parts = len(codes), len(totals)
-    for part in numba.prange(n_parts):
-        rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
-        own = slice(part, part + 1)
-        own_weights = weights[rows] if len(weights) > 1 else weights
-        _run(codes[rows], starts, tables, mixing, own_weights, counts[own], totals[own], log_likelihoods[own])
+        log_likelihoods = in_threads(run, n_parts, n_parts)
+        if n_parts == 1:
+            return PosteriorCounts(counts[0], totals[0], log_likelihoods[0])
+        return PosteriorCounts(counts.sum(axis=0), totals.sum(axis=0), float(np.sum(log_likelihoods)))
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def _run(
-    codes: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
-    counts: AnyArray, totals: AnyArray, log_likelihoods: AnyArray,
-) -> None:  # fmt: skip
-    """Take one run of rows; fill counts (1, bins, F), totals (1, F) and log_likelihoods (1,)."""
+    codes: AnyArray, n_bins: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
+    counts: AnyArray, totals: AnyArray,
+) -> float:  # fmt: skip
+    """Take one run of rows; add to counts (bins, F) and totals (F,), return the log-likelihood."""
     n, n_columns = codes.shape
     n_components = mixing.shape[0]
     each = 1 if len(weights) > 1 else 0  # a single weight stands for all rows
-    posterior = np.empty(n_components)
-    my_counts, my_totals, log_likelihood = counts[0], totals[0], 0.0
-    for i in range(n):
-        for r in range(n_components):
-            posterior[r] = mixing[r]
-        scale = 0.0
-        for column in range(n_columns):
-            factors = tables[starts[column] + np.uint64(codes[i, column])]
+    n_block = max(min(_BLOCK, n), 1)
+    posterior, scale = np.empty((n_block, n_components)), np.empty(n_block)
+    own = np.empty((n_columns, n_block), dtype=codes.dtype)
+    log_likelihood = 0.0
+    for first in range(0, n, n_block):
+        n_here = min(n_block, n - first)
+        for i in range(n_here):
+            scale[i] = 0.0
             for r in range(n_components):
-                posterior[r] *= factors[r]
-            if column % _GUARD == _GUARD - 1:
-                largest = posterior.max()
-                if largest < _SMALL:
-                    scale += np.log(largest)
+                posterior[i, r] = mixing[r]
+            for column in range(n_columns):
+                own[column, i] = codes[first + i, column]
+        for column in range(n_columns):
+            start, end = starts[column], n_bins[column]
+            for i in range(n_here):
+                code = np.uint64(own[column, i])
+                if code < end:  # no view of a row here: counting references to it would take longer
                     for r in range(n_components):
-                        posterior[r] /= largest
-        total = 0.0
-        for r in range(n_components):
-            total += posterior[r]
-        weight = weights[i * each]
-        log_likelihood += weight * (np.log(total) + scale)
-        share = weight / total
-        for r in range(n_components):
-            posterior[r] *= share
-            my_totals[r] += posterior[r]
-        for column in range(n_columns):
-            sums = my_counts[starts[column] + np.uint64(codes[i, column])]
+                        posterior[i, r] *= tables[start + code, r]
+            if column % _GUARD == _GUARD - 1:
+                for i in range(n_here):
+                    largest = posterior[i, 0]
+                    for r in range(1, n_components):
+                        largest = max(largest, posterior[i, r])
+                    if largest < _SMALL:
+                        scale[i] += np.log(largest)
+                        for r in range(n_components):
+                            posterior[i, r] /= largest
+        for i in range(n_here):
+            total = 0.0
             for r in range(n_components):
-                sums[r] += posterior[r]
-    log_likelihoods[0] = log_likelihood
+                total += posterior[i, r]
+            weight = weights[(first + i) * each]
+            log_likelihood += weight * (np.log(total) + scale[i])
+            share = weight / total
+            for r in range(n_components):
+                posterior[i, r] *= share
+                totals[r] += posterior[i, r]
+        for column in range(n_columns):
+            start, end = starts[column], n_bins[column]
+            for i in range(n_here):
+                code = np.uint64(own[column, i])
+                if code < end:
+                    for r in range(n_components):
+                        counts[start + code, r] += posterior[i, r]
+    return log_likelihood

@@ -31,6 +31,11 @@ def count_parts(n: int, n_bytes: int) -> int:
     return int(np.clip(n // LEAST_PART, 1, max(most, 1)))
 
 
+def n_cores() -> int:
+    """Return the number of threads that compiled work may use."""
+    return int(numba.get_num_threads())
+
+
 def in_threads(task: Callable[[int], ResultT], n_tasks: int, n_threads: int) -> list[ResultT]:
     """Return the results of the tasks 0 to n_tasks - 1, in order; the tasks must release the interpreter's lock."""
     if min(n_threads, n_tasks) <= 1:

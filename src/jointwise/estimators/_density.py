@@ -17,7 +17,7 @@ from jointwise._progress import Callback, progress, tell
 from jointwise._typing import FloatArray
 from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._summary import summary_text, warn_unfinished
-from jointwise.estimators._tables import TableEstimator, generator, row_weights
+from jointwise.estimators._tables import TableEstimator, generator, row_weights, warn_of_weights
 from jointwise.exceptions import InputError, StorageError
 from jointwise.fitting import Fit, Options
 from jointwise.fitting.blocks import BlockFit, BlockOptions
@@ -170,6 +170,7 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         return self
 
     def _fit_rows(self, rows: Rows, columns: Columns, options: OptionsT) -> None:
+        warn_of_weights(rows)
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
             found = self._fit_coded(rows, columns, options, callback)
         self.left_out_ = columns.left_out

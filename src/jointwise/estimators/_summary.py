@@ -134,14 +134,16 @@ def _tree_cells(fit: TreeFit) -> Iterator[tuple[str, ...]]:
 def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
     yield from _first_lines(name, fit)
     if len(fit.fits) > 1 or fit.held_out is not None:
-        yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by held-out rows"
+        parts = "" if fit.loss is None else " and parts of these"
+        yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by held-out rows{parts}"
     else:
         yield f"experts: {next(iter(fit.fits))} alone"
     yield f"components: {fit.density.n_components}"
     if fit.final:
         yield _steps(fit)
     if fit.held_out is not None:
-        yield f"held-out log-likelihood of a row: {fit.held_out:.3f}"
+        loss = "" if fit.loss is None else f", {max(fit.loss, 0.0):.3f} given up for better answers"
+        yield f"held-out log-likelihood of a row: {fit.held_out:.3f}{loss}"
     yield from _verdict(fit.density)
     yield ""
     yield from _aligned(_expert_cells(fit))

@@ -9,12 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
-from jointwise._checks import check_weights
+from jointwise._checks import check_weights, warn_caller
 from jointwise._typing import FloatArray
-from jointwise.exceptions import InputError
+from jointwise.exceptions import InputError, WeightsWarning
 from jointwise.marginals import Profile
+from jointwise.rows.base import Rows
 from jointwise.tables import Table, read_table
 from jointwise.tables.variables import Schema
+
+# Weights whose mean is between these are taken to count rows, as in a table of counts.
+FEWEST, MOST = 0.1, 100.0
 
 
 class TableEstimator(BaseEstimator):
@@ -55,6 +59,18 @@ def row_weights(sample_weight: Any, table: Table) -> FloatArray | None:
     if weights is not None and not weights.any():
         raise InputError("Every sample_weight is zero, so there is nothing to learn from; give some rows a weight.")
     return weights
+
+
+def warn_of_weights(rows: Rows) -> None:
+    """Warn if the weights of rows sum to far more or far less than their number."""
+    n = len(rows)
+    if rows.n_rows > 0 and not FEWEST <= rows.n_rows / n <= MOST:
+        warn_caller(
+            f"The weights of the {n:,} rows sum to {rows.n_rows:.3g}. A weight says how often its row counts, so the "
+            f"fit trusts them as it would {rows.n_rows:.3g} rows. If they only say how rows compare with each other, "
+            "divide them by their mean: sample_weight / sample_weight.mean().",
+            WeightsWarning,
+        )
 
 
 def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from jointwise._checks import shown, unknown_name
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.estimators._composed import ComposedEstimator, weights_for
+from jointwise.estimators.joint_estimator import JointEstimator
 from jointwise.estimators.jupad import JUPAD
 from jointwise.exceptions import InputError
 from jointwise.joint.classes import ClassModel, with_levels
@@ -33,7 +34,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     Parameters
     ----------
     estimator : estimator with ``density_``, optional
-        Learns the joint density of features and class; :class:`jointwise.JointEstimator` by default. It is cloned, not
+        Learns the joint density of features and class; ``JointEstimator(most_loss=0)`` by default. It is cloned, not
         changed, and told in its parameter ``kinds`` that the class is categorical.
     random_state : int, RandomState or None
         Seed of the estimator's clone; None leaves the estimator's own.
@@ -88,7 +89,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             )
         if y is None:
             raise InputError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        inner = self._unfitted()
+        inner = self._unfitted(_by_rows)
         table = self._read(X, reset=True)
         target = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(target)
@@ -125,7 +126,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         >>> model.classes_.tolist(), model.feature_names_in_.tolist()
         ([0, 1, 2], ['acid', 'hue'])
         """
-        inner = self._unfitted()
+        inner = self._unfitted(_by_rows)
 
         def class_last() -> Iterator[Table]:
             return (_class_last(read_table(block), target) for block in blocks())
@@ -218,3 +219,8 @@ def _class_last(table: Table, target: str) -> Table:
     if missing:
         raise InputError(f"The class {shown(target)} is missing in {missing:,} rows; leave them out.")
     return table.select([*(n for n in range(len(table.names)) if n != at), at])
+
+
+def _by_rows() -> JointEstimator:
+    """Return the stack whose weights predict whole rows best: answers about few columns are not asked for."""
+    return JointEstimator(most_loss=0.0)

@@ -22,8 +22,10 @@ from jointwise.estimators.tree_mixture import TreeMixture
 from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting.blocks import WARPS, choose_columns
 from jointwise.fitting.checkpoint import open_checkpoint
+from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.fitting.trees import MOST_COLUMNS
+from jointwise.fitting.weighing import MOST_LOSS, PART_COLUMNS
 from jointwise.rows.base import Rows
 
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
@@ -42,14 +44,18 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     No single model suits every table. :class:`JUPAD`, a mixture of products, follows any shape of a column;
     :class:`GaussianBlocks` follows columns that are correlated; :class:`TreeMixture` follows columns that depend on
     their neighbours. Each expert is learned without some of the rows and predicts them. The weights are those whose sum
-    predicts them best, and experts without weight are dropped. The sum answers every question exactly, as each expert
-    does: conditioning reweighs them by how likely each holds what is known.
+    predicts them best, and experts without weight are dropped. From 4,000 rows on, the weights are those that predict
+    three cells of a row best, as questions name few columns, and at most `most_loss` nats of a whole row are given up
+    for it.
+    The sum answers every question exactly, as each expert does: conditioning reweighs them by how likely each holds
+    what is known.
 
     Parameters
     ----------
     experts : "auto" or list of (name, estimator)
-        What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``; a table
-        with fewer than two columns of numbers for a block has no blocks, and one column has JUPAD alone. What this
+        What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
+        4,000 rows and four columns on ``TreeMixture("many")``; a table with fewer than two columns of numbers for a
+        block has no blocks, and one column has JUPAD alone. What this
         estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`,
         `missing`, `n_bins`, `device` and below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
@@ -68,6 +74,9 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
         each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
         "auto" has it for the columns whose gaps other columns predict on held-out rows.
+    most_loss : float
+        Most nats of a held-out row that are given up for better answers about few columns, in tables of 4,000 rows or
+        more. Zero weighs experts by whole rows alone, which is best for classes and for the likelihood of rows.
     n_bins : int
         Most bins of a column that is neither categorical nor an integer with few values, for experts that use bins.
     max_iter : int
@@ -130,6 +139,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
         missing: Literal["ignorable", "informative", "auto"] = "ignorable",
+        most_loss: float = MOST_LOSS,
         n_bins: int = 128,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -147,6 +157,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         self.drop = drop
         self.keep = keep
         self.missing = missing
+        self.most_loss = most_loss
         self.n_bins = n_bins
         self.max_iter = max_iter
         self.tol = tol
@@ -173,7 +184,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         """Return the experts to be stacked, checked."""
         if isinstance(self.experts, str) and self.experts == "auto":
             blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in WARPS]
-            return [("jupad", JUPAD()), *blocks, ("trees", TreeMixture())]
+            return [("jupad", JUPAD()), *blocks, ("trees", TreeMixture()), ("many_trees", TreeMixture("many"))]
         pairs = self.experts if isinstance(self.experts, Sequence) and not isinstance(self.experts, str) else ()
         if not pairs or not all(_is_named_expert(pair) for pair in pairs):
             raise InputError(
@@ -203,7 +214,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         }  # fmt: skip
         experts = options.experts
         if isinstance(self.experts, str):
-            experts = [pair for pair in experts if _suits(pair[1], rows)]
+            experts = [pair for pair in experts if _suits(pair[1], rows, options.most_loss)]
         rng = generator(self.random_state)
         learners = [
             clone(expert).set_params(**shared).learner(name, columns, alone=len(experts) == 1)
@@ -218,6 +229,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             callback,
             checkpoint=checkpoint,
             repeated=columns.repeated,
+            most_loss=options.most_loss,
             tell=self._tell,
         )
 
@@ -230,11 +242,14 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             warn_caller(f"{fit.check.verdict} See `check_` for more.", MisfitWarning)
 
 
-def _suits(expert: ExpertEstimator[Any], rows: Rows) -> bool:
+def _suits(expert: ExpertEstimator[Any], rows: Rows, most_loss: float = MOST_LOSS) -> bool:
     """Whether an expert could add anything to a mixture of products of these rows."""
     if isinstance(expert, GaussianBlocks):
         return len(choose_columns(rows).columns) >= LEAST_BLOCK
     if isinstance(expert, TreeMixture):
+        by_parts = len(rows) >= SMALL_TABLE and len(rows.axes) > PART_COLUMNS and most_loss > 0
+        if expert.n_components == "many" and not by_parts:
+            return False
         return LEAST_TREE <= len(rows.axes) <= MOST_COLUMNS
     return True
 

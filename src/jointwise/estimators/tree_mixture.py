@@ -45,8 +45,10 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
 
     Parameters
     ----------
-    n_components : int or "auto"
-        Number of trees F at the start of each model. "auto" chooses by held-out likelihood.
+    n_components : int, "auto" or "many"
+        Number of trees F at the start of each model. "auto" chooses by held-out likelihood of rows. "many" is one tree
+        for each 120 rows, up to 256, with 8 states and weak priors (alpha 1, gamma 3) where these are "auto", and EM
+        ends early. Many trees answer questions about few columns better, and predict whole rows worse.
     n_states : int or "auto"
         Most bins of a column of numbers; "auto" is 4, 8, 16 or 32, by held-out likelihood. Spikes come on top. Bins are
         merged from many quantile bins, neighbours that tell the same of other columns first, and their edges then move
@@ -57,7 +59,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         Strength of the prior, in rows of the whole table per component; "auto" chooses by held-out likelihood.
     n_models : int or "auto"
         Number of fits from different starts whose mean is the density. "auto" is 3 up to 100,000 rows, then 1; it is 1
-        where `n_components` is given.
+        where `n_components` is a number, and at most 2 with "many".
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     supports : mapping of column names to (low, high) or None, optional
@@ -122,7 +124,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
 
     def __init__(
         self,
-        n_components: int | Literal["auto"] = "auto",
+        n_components: int | Literal["auto", "many"] = "auto",
         *,
         n_states: int | Literal["auto"] = "auto",
         alpha: float | Literal["auto"] = "auto",
@@ -201,6 +203,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
     def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
         """Return how a stack learns this estimator from rows with fine axes."""
         options = self._fit_options()
+        many = options.n_components == "many"
 
         def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
             design = TreeDesign.of(rows, columns.coarse_of(rows), rng, known)
@@ -224,6 +227,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
             return fit_trees(rows, coarse, options, rng, callback, choice=choice, checkpoint=checkpoint)
 
         def single(choice: TreeChoice) -> TreeChoice:
-            return replace(choice, n_models=1)
+            return choice if many else replace(choice, n_models=1)
 
-        return Learner(name, look, choose, single, learn)
+        # neither a short look at rows nor one model tells what many trees are for
+        return Learner(name, None if many else look, choose, single, learn, TreeChoice.for_folds)

@@ -26,8 +26,8 @@ from jointwise.experiments.base import Result, Task
 FORMAT = "jointwise task result"
 # Packages whose version may change a result.
 PACKAGES = ("jointwise", "numpy", "scipy", "scikit-learn", "numba")
-# Parts whose code is not compared: two only show results, and experiments have versions in their tasks' settings.
-PARTS_WITHOUT_RESULTS = ("cli", "plots", "experiments")
+# Parts whose code is not compared: three only show results, and experiments have versions in their tasks' settings.
+PARTS_WITHOUT_RESULTS = ("cli", "plots", "explore", "experiments")
 
 LOGGER = logging.getLogger("jointwise")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 # Below this ratio of an interval's mass to the smaller tail it is taken from, a difference of cdf values has
 # lost half its digits, while the density is constant over the interval to the same accuracy.
-_NARROW = 1e-8
+NARROW = 1e-8
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 SMALLEST, LARGEST = np.finfo(float).tiny, np.finfo(float).max
 
@@ -102,10 +103,15 @@ class Family(ABC):
         from_above = above - self._at(self._sf, high, 1.0, 0.0)
         mass = np.maximum(np.where(below > 0.5, from_above, from_below), 0.0)
         width = np.maximum(high - low, 0.0)
-        narrow = (mass < _NARROW * np.minimum(below, above)) & (width < np.inf)
+        narrow = (mass < NARROW * np.minimum(below, above)) & (width < np.inf)
         if self.is_discrete or not narrow.any():
             return mass
-        return np.where(narrow, _times_density(width, self._logpdf(low + 0.5 * width)), mass)
+        return np.where(narrow, times_density(width, self._logpdf(low + 0.5 * width)), mass)
+
+    def _partition(self, edges: FloatArray) -> FloatArray:
+        """Mass of each interval between neighbouring edges (K, 1) or (K, L), and beyond the ends; shape (K + 1, L)."""
+        infinite = np.full((1, edges.shape[1]), np.inf)
+        return self._mass(np.concatenate([-infinite, edges]), np.concatenate([edges, infinite]))
 
     # ---- densities and probabilities ---------------------------------------------------------------------
 
@@ -150,6 +156,21 @@ class Family(ABC):
         with np.errstate(all="ignore"):  # inf - inf at an end of the line is replaced or unused
             return self._mass(low[..., None], high[..., None])
 
+    def partition(self, edges: ArrayLike) -> FloatArray:
+        """Mass of each interval that rising edges cut the line into, under each atom; shape (K + 1, L).
+
+        As :meth:`mass` of (-inf, e_1], (e_1, e_2], ..., (e_K, inf), with each edge evaluated once.
+        """
+        with np.errstate(all="ignore"):  # as in `mass`
+            return self._partition(_points(edges))
+
+    def inside(self, low: float, high: float) -> FloatArray:
+        """P(low < X <= high) under each atom, as :meth:`mass` of one interval; shape (L,)."""
+        if not low < high:
+            return np.zeros(self.n_atoms)
+        masses = self.partition([end for end in (low, high) if math.isfinite(end)])
+        return np.asarray(masses[int(low > -math.inf)])
+
     # ---- draws and summaries -----------------------------------------------------------------------------
 
     def sample(self, atoms: ArrayLike, rng: np.random.Generator) -> FloatArray:
@@ -185,7 +206,7 @@ class Family(ABC):
         Raises ImpossibleEventError if an atom has no mass there.
         """
         low, high = float(low), float(high)
-        impossible = ~(self.mass(low, high) > 0)
+        impossible = ~(self.inside(low, high) > 0)
         if impossible.any():
             raise ImpossibleEventError(
                 f"Atom {int(np.flatnonzero(impossible)[0])} of {self.n_atoms} {self.name} atoms has no mass "
@@ -196,7 +217,7 @@ class Family(ABC):
     @classmethod
     def parameter_names(cls) -> tuple[str, ...]:
         """Return the names of the fields, in the order of the constructor."""
-        return tuple(f.name for f in fields(cls))  # type: ignore[arg-type]  # final classes are dataclasses
+        return _field_names(cls)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a plain form, {"family": name, parameter: value, ...}, nested where there is a "base"."""
@@ -224,11 +245,16 @@ class Family(ABC):
         return out
 
 
+@cache
+def _field_names(family: type[Family]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(family))  # type: ignore[arg-type]  # final classes are dataclasses
+
+
 def _points(x: ArrayLike) -> FloatArray:
     return np.asarray(x, dtype=float)[..., None]
 
 
-def _times_density(width: FloatArray, logpdf: FloatArray) -> FloatArray:
+def times_density(width: FloatArray, logpdf: FloatArray) -> FloatArray:
     """Return width * exp(logpdf), also where the density itself is beyond the largest number."""
     density = np.exp(logpdf)
     return np.where(np.isfinite(density), width * density, np.minimum(np.exp(np.log(width) + logpdf), 1.0))

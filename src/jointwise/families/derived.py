@@ -120,9 +120,11 @@ class Truncated(Derived):
 
     @cached_property
     def _total(self) -> FloatArray:
-        with np.errstate(all="ignore"):  # as in `mass`
-            total = self.base._mass(*(np.full(self.base.n_atoms, end) for end in (self.low, self.high)))
-        return np.asarray(total)
+        if np.ndim(self.low) or np.ndim(self.high):
+            with np.errstate(all="ignore"):  # as in `mass`
+                ends = (np.full(self.base.n_atoms, end) for end in (self.low, self.high))
+                return np.asarray(self.base._mass(*ends))
+        return self.base.inside(float(self.low), float(self.high))
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of each atom's support, cut to the interval."""
@@ -136,6 +138,15 @@ class Truncated(Derived):
     def _mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         low, high = np.clip(low, self.low, self.high), np.clip(high, self.low, self.high)
         return np.minimum(self.base._mass(low, high) / self._total, 1.0)
+
+    def _partition(self, edges: FloatArray) -> FloatArray:
+        if np.ndim(self.low) or np.ndim(self.high):  # each atom has its own interval
+            return super()._partition(edges)
+        is_cut = bool(np.isfinite(self.low))
+        ends = [np.full((1, 1), end) for end in (self.low, self.high)]
+        cut = [ends[0]] * is_cut + [np.clip(edges, *ends)] + [ends[1]] * bool(np.isfinite(self.high))
+        masses = self.base._partition(np.concatenate(cut))
+        return np.minimum(masses[is_cut : is_cut + len(edges) + 1] / self._total, 1.0)
 
     def _cdf(self, x: FloatArray) -> FloatArray:
         return self._mass(self.low + np.zeros_like(x), x)
@@ -258,6 +269,9 @@ class Lattice(Derived):
 
     def _mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         return self.base._mass(np.floor(low) + 0.5, np.floor(high) + 0.5)
+
+    def _partition(self, edges: FloatArray) -> FloatArray:
+        return self.base._partition(np.floor(edges) + 0.5)
 
     def _cdf(self, x: FloatArray) -> FloatArray:
         return self.base._cdf(np.floor(x) + 0.5)

@@ -62,6 +62,13 @@ class LocationScale(ParametricFamily):
     def _sf(self, x: FloatArray) -> FloatArray:
         return self._standard_cdf((self.loc - x) / self.scale)
 
+    def _both_sides(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        z = (x - self.loc) / self.scale
+        tail = self._standard_cdf(-np.abs(z))  # by symmetry, the smaller one gives both
+        rest = 1 - tail
+        is_below = z < 0
+        return np.where(is_below, tail, rest), np.where(is_below, rest, tail)
+
     def _ppf(self, q: FloatArray) -> FloatArray:
         return self.loc + self.scale * self._standard_ppf(q)
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from jointwise._checks import cause
 from jointwise.exceptions import InputError
-from jointwise.families.base import Family
+from jointwise.families.base import NARROW, Family, times_density
 from jointwise.families.derived import Truncated
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from jointwise._typing import BoolArray
+    from jointwise._typing import BoolArray, FloatArray
 
 
 class ParametricFamily(Family):
@@ -61,7 +61,31 @@ class ParametricFamily(Family):
     def take(self, index: ArrayLike) -> Family:
         """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
         index = np.asarray(index)
-        return type(self)(**{name: getattr(self, name)[index] for name in self.parameter_names()})
+        chosen = {name: getattr(self, name)[index] for name in self.parameter_names()}
+        if any(value.ndim != 1 or not value.size for value in chosen.values()):
+            return type(self)(**chosen)  # which says what is wrong
+        family = object.__new__(type(self))  # some of the values that were checked need no second check
+        for name, value in chosen.items():
+            value.setflags(write=False)
+            object.__setattr__(family, name, value)
+        return family
+
+    def _both_sides(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mass below each point and above it, both with relative accuracy."""
+        return self._at(self._cdf, x, 0.0, 1.0), self._at(self._sf, x, 1.0, 0.0)
+
+    def _partition(self, edges: FloatArray) -> FloatArray:
+        if not len(edges):
+            return np.ones((1, self.n_atoms))
+        below, above = self._both_sides(edges)
+        masses = np.empty((len(edges) + 1, self.n_atoms))
+        masses[0], masses[-1], inner = below[0], above[-1], masses[1:-1]
+        np.maximum(np.where(below[:-1] > 0.5, above[:-1] - above[1:], below[1:] - below[:-1]), 0.0, out=inner)
+        narrow = inner < NARROW * np.minimum(below, above)[:-1]
+        if not self.is_discrete and narrow.any():
+            width = edges[1:] - edges[:-1]
+            np.copyto(inner, times_density(width, self._logpdf(edges[:-1] + 0.5 * width)), where=narrow)
+        return masses
 
     def _truncate(self, low: float, high: float) -> Family:
         start, end = self.support()

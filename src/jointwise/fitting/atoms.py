@@ -19,8 +19,10 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
+from jointwise.engines.atoms import Masses, Places
 from jointwise.engines.base import PosteriorCounts
 from jointwise.families.location_scale import LocationScale
+from jointwise.fitting.problem import bin_masses
 from jointwise.solvers import Factors, RowsEM, RowsProblem, solve
 from jointwise.solvers.accelerated import LEAST_MASS
 from jointwise.solvers.factors import stacked_slices
@@ -62,7 +64,7 @@ def learn_atoms(
     axes: Sequence[Axis],
     *,
     tol: float,
-    held: Sequence[FloatArray] | None = None,
+    held: Sequence[Masses] | None = None,
     on_round: Callable[[Learned], None] | None = None,
 ) -> Learned:
     """Move atoms and refit factors in turn until a round gains no more than ``tol`` nats per row.
@@ -76,7 +78,7 @@ def learn_atoms(
     axes : sequence of Axis
         The bins of the problem's rows.
     tol : float
-    held : sequence of arrays of shape (n_bins, n_atoms), optional
+    held : sequence of Places or arrays of shape (n_bins, n_atoms), optional
         Masses of the atoms where the prior holds them; by default those of `start`.
     on_round : callable, optional
         Called with the state after every round.
@@ -94,18 +96,18 @@ def _is_settled(history: Sequence[float], tol: float) -> bool:
     return len(history) > MOST_MOVES or (len(history) > 1 and history[-2] - history[-1] <= tol)
 
 
-def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[FloatArray], tol: float) -> Learned:
+def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[Masses], tol: float) -> Learned:
     """Refit the factors, then move the atoms unless the search is settled."""
     problem = learned.problem
     factors = solve(RowsEM(learned.factors, tol=0.0), problem, max_steps=STEPS_PER_MOVE).value
     point = factors.point
-    conditionals, found = problem.posterior(point)
+    tables, found = problem.posterior(point)
     history = (*learned.history, _objective(problem, point, found, held))
     if _is_settled(history, tol):
         return replace(learned, factors=factors, history=history)
-    quotient = found.counts / conditionals
+    quotient = found.counts / (tables * problem.bin_margins[:, None])
     atoms = tuple(
-        moved(d, axis, masses * (quotient[bins] @ b.T) + HOLD_ROWS * place)
+        d if isinstance(masses, Places) else moved(d, axis, masses * (quotient[bins] @ b.T) + HOLD_ROWS * place)
         for d, axis, masses, bins, b, place in zip(
             learned.dictionaries, axes, problem.masses, problem.bin_slices, factors.coefficients, held, strict=True
         )
@@ -115,7 +117,7 @@ def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[FloatArray], t
 
 def with_atoms(problem: RowsProblem, atoms: Sequence[Dictionary], axes: Sequence[Axis]) -> RowsProblem:
     """Return the problem with the masses of other atoms."""
-    return replace(problem, masses=tuple(d.masses(axis) for d, axis in zip(atoms, axes, strict=True)))
+    return replace(problem, masses=tuple(bin_masses(d, axis) for d, axis in zip(atoms, axes, strict=True)))
 
 
 def moved(dictionary: Dictionary, axis: Axis, shares: FloatArray) -> Dictionary:
@@ -191,11 +193,12 @@ def _log_likelihood(family: LocationScale, axis: Axis, shares: FloatArray) -> Fl
     return np.asarray((shares * np.log(np.maximum(_masses(family, axis), LEAST_MASS))).sum(axis=0))
 
 
-def _objective(problem: RowsProblem, point: FloatArray, found: PosteriorCounts, held: Sequence[FloatArray]) -> float:
+def _objective(problem: RowsProblem, point: FloatArray, found: PosteriorCounts, held: Sequence[Masses]) -> float:
     """Negative log-posterior of factors and atoms, per row."""
     log_likelihood = found.log_likelihood + found.counts.sum(axis=1) @ np.log(problem.bin_margins)
     moves = sum(
         float((start * np.log(np.maximum(start, LEAST_MASS) / np.maximum(now, LEAST_MASS))).sum())
         for start, now in zip(held, problem.masses, strict=True)
+        if not isinstance(start, Places) and not isinstance(now, Places)
     )
     return float(problem.divergence(point[1:]) + HOLD_ROWS * moves - log_likelihood) / problem.n_rows

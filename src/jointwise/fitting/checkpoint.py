@@ -34,7 +34,7 @@ from jointwise.solvers.accelerated import EMState
 # Seconds between two writes while a stage runs. A write takes milliseconds.
 INTERVAL = 5.0
 # The version rises with any change of the layout below, or of a fit that would make it go on differently.
-FORM = Form("checkpoint", b"JW-RESUME\n", 2)
+FORM = Form("checkpoint", b"JW-RESUME\n", 3)
 ADVICE = "Delete the file, or give `checkpoint` another path."
 # Rows whose codes identify a table, besides the counts of its bins.
 SAMPLED_ROWS = 4096
@@ -390,6 +390,8 @@ def _learned_from_dict(data: Mapping[str, Any], start: Learned, axes: Sequence[A
     atoms = tuple(Dictionary.from_dict(d) for d in data["dictionaries"])
     if [d.n_atoms for d in atoms] != [d.n_atoms for d in start.dictionaries]:
         raise FileFormatError("its learned dictionaries must have as many atoms as the ones they started from")
+    # atoms that are single values are not learned, and models share them
+    atoms = tuple(old if old.is_identity else new for old, new in zip(start.dictionaries, atoms, strict=True))
     problem = with_atoms(start.problem, atoms, axes)
     point = _checked_point(data["point"], problem.slices, start.factors.n_components)
     return Learned(atoms, problem, Factors.at(point, problem.slices), _history(data["history"]))

@@ -17,14 +17,15 @@ from jointwise.exceptions import InputError
 METHODS = ("rows", "pairs", "paper")
 
 
-def check_run(options: Any) -> None:
-    """Raise unless what the options of every kind of fit share is as it must be."""
+def check_run(options: Any, words: Sequence[str] = ("auto",)) -> None:
+    """Raise unless what the options of every kind of fit share is as it must be; `n_components` may be a word."""
     check_choice("device", options.device, ("cpu", "cuda"))
     if options.device == "cuda":
         check_cuda()
-    for name in ("n_components", "n_models"):
-        if getattr(options, name, "auto") != "auto":
-            check_integer(name, getattr(options, name), 1)
+    for name, known in (("n_components", words), ("n_models", ("auto",))):
+        given = getattr(options, name, "auto")
+        if not (isinstance(given, str) and given in known):
+            check_integer(name, given, 1)
     check_integer("max_iter", options.max_iter, 1)
     if check_real("tol", options.tol) < 0:
         raise InputError(f"`tol` must not be negative; got {options.tol!r}.")

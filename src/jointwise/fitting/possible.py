@@ -99,7 +99,8 @@ def _with_unmet(
     coefficients: FloatArray, dictionary: Dictionary, others: Dictionary | None, axis: Axis, counts: FloatArray
 ) -> tuple[FloatArray, Dictionary]:
     """Give a share of every component to atoms without rows, and to the numbers that have no atom of their own."""
-    met = dictionary.masses(axis).T @ counts
+    bins = dictionary.bins(axis)
+    met = dictionary.masses(axis).T @ counts if bins is None else counts[bins].astype(np.float64)
     rows = unmet_rows(met)
     if others is not None:
         coefficients = np.vstack([coefficients, np.zeros(coefficients.shape[1])])

@@ -8,7 +8,9 @@ import numpy as np
 
 from jointwise._checks import listed
 from jointwise._typing import FloatArray
+from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
+from jointwise.engines.atoms import Masses, Places
 from jointwise.exceptions import InputError
 from jointwise.fitting.possible import UNMET_ROWS
 from jointwise.marginals.pairwise import PairwiseMarginals
@@ -31,12 +33,18 @@ def margin_prior(dictionary: Dictionary, n_rows: float) -> float:
 
 def rows_problem(rows: Rows, dictionaries: Sequence[Dictionary], beta: float) -> RowsProblem:
     """Return the atoms' masses on the axes, the margin of every column, and the rows."""
-    masses, margins = [], []
-    for n, (dictionary, axis) in enumerate(zip(dictionaries, rows.axes, strict=True)):
-        prior = 0.0 if dictionary.is_identity else smoothing_rows(rows.n_rows)
-        masses.append(dictionary.masses(axis))
-        margins.append(simplex_weights(masses[n], rows.marginal(n), prior=prior))
-    return RowsProblem(tuple(masses), tuple(margins), rows.engine(), rows.n_rows, beta)
+    masses = tuple(bin_masses(dictionary, axis) for dictionary, axis in zip(dictionaries, rows.axes, strict=True))
+    margins = tuple(
+        simplex_weights(d, rows.marginal(n), prior=0.0 if isinstance(d, Places) else smoothing_rows(rows.n_rows))
+        for n, d in enumerate(masses)
+    )
+    return RowsProblem(masses, margins, rows.engine(), rows.n_rows, beta)
+
+
+def bin_masses(dictionary: Dictionary, axis: Axis) -> Masses:
+    """Return the masses of atoms on the bins of an axis; as the bins they lie in, where all are single values."""
+    bins = dictionary.bins(axis)
+    return dictionary.masses(axis) if bins is None else Places(bins, axis.n_bins)
 
 
 def pairwise_problem(marginals: PairwiseMarginals, masses: Sequence[FloatArray]) -> PairwiseProblem:

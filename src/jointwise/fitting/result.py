@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from reprlib import repr as short
 from typing import Any
 
+import numpy as np
+
 from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
@@ -87,7 +89,7 @@ class Choice:
             raise FileFormatError(f"it must choose up to {n_models} models, not {len(models)}")
         for model in models:
             for dictionary, axis, counts in zip(model, rows.axes, rows.column_counts, strict=True):
-                if not dictionary.masses(axis)[counts > 0].any(axis=1).all():
+                if not dictionary.mixed_masses(axis, np.ones((dictionary.n_atoms, 1)))[counts > 0].all():
                     raise FileFormatError("it must choose atoms that reach every row")
         n_components, beta = data["n_components"], float(data["beta"])
         if type(n_components) is not int or not 1 <= n_components <= max(numbers) or beta not in betas:

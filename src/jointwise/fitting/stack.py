@@ -1,11 +1,7 @@
-r"""One density from several experts, weighted by the likelihood of held-out rows.
+"""One density from several experts, weighted by how well they predict held-out rows and parts of these.
 
-Each expert is learned without some rows and gives the log-densities of these. The weights maximise
-
-.. math:: \sum_i \log \sum_k w_k f_k(x_i) + \tfrac12 \sum_k \log w_k
-
-by EM: half a row of prior for each expert. Experts with next to no weight are dropped. One that has none on the first
-held-out rows is not asked about the others.
+Each expert is learned without some rows and gives the log-densities of these; `weighing` finds the weights. Experts
+with next to no weight are dropped. One that has none on the first held-out rows is not asked about the others.
 
 A sum averages what chance makes of each expert, so it bears weaker priors than the experts chose for themselves. Those
 of all experts are weakened together, step by step, while the held-out rows gain by it.
@@ -20,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import logsumexp
 
+from jointwise._checks import check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
@@ -35,27 +31,30 @@ from jointwise.fitting.options import Options, check_run
 from jointwise.fitting.order import in_canonical_order, with_columns
 from jointwise.fitting.result import Ended, Fit
 from jointwise.fitting.trees import TreeFit, TreeOptions
+from jointwise.fitting.weighing import (
+    LEAST_ERRORS,
+    MOST_LOSS,
+    PART_COLUMNS,
+    answering_weights,
+    kept_weights,
+    mean_and_error,
+    parts_of,
+    stacking_weights,
+    sum_logs,
+)
 from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
-from jointwise.solvers import Solution, simplex_weights
+from jointwise.solvers import Solution
 
-# Prior of an expert, in held-out rows.
-PRIOR_ROWS = 0.5
-# An expert with less weight than this is dropped.
-LEAST_WEIGHT = 0.01
 # An expert that has less weight than this after a short look, and is this far behind the best in nats of a held-out
 # row, is left: a few odd rows are all it could serve.
 LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
-# Weaker priors are kept if a held-out row gains this many nats by them, and this many standard errors.
-LEAST_GAIN, LEAST_ERRORS = 5e-3, 2.0
-# How far below the best expert a log-density can count, so that no single row decides.
-LOWEST = -700.0
+# Weaker priors are kept if a held-out row gains this many nats by them, and more than noise.
+LEAST_GAIN = 5e-3
 # Options that identify a fit: its result depends on them.
-IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state")
-# Weights are found to this mean log-likelihood, in nats.
-TOL = 1e-5
+IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state", "most_loss")
 
 Callback = Callable[[int, float], None]
 # The best dictionaries of columns by themselves, by name.
@@ -77,10 +76,13 @@ class StackOptions:
     device: Literal["cpu", "cuda"] = "cpu"
     checkpoint: str | Path | None = None
     random_state: int | np.random.RandomState | None = None
+    most_loss: float = MOST_LOSS
     keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
         check_run(self)
+        if not 0 <= check_real("most_loss", self.most_loss) < np.inf:
+            raise InputError(f"`most_loss` must be a number of nats, zero or more; got {shown(self.most_loss)}.")
 
     @property
     def plan(self) -> str:
@@ -95,8 +97,9 @@ class Learner:
     Parameters
     ----------
     name : str
-    look : callable
-        Returns the density of a short fit with usual settings, from rows, a generator and known dictionaries.
+    look : callable, optional
+        Returns the density of a short fit with usual settings, from rows, a generator and known dictionaries. None for
+        an expert that is asked in any case.
     choose : callable
         Returns what is to be fitted, from rows, a generator, a checkpoint, known dictionaries and what other experts
         have chosen so far, by name.
@@ -111,7 +114,7 @@ class Learner:
     """
 
     name: str
-    look: Callable[[Rows, np.random.Generator, Known], JointDensity]
+    look: Callable[[Rows, np.random.Generator, Known], JointDensity] | None
     choose: Callable[[Rows, np.random.Generator, Checkpoint, Known, Mapping[str, Any]], Any]
     single: Callable[[Any], Any]
     fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], Fit | BlockFit | TreeFit]
@@ -153,6 +156,9 @@ class StackFit(Ended):
         Number of rows, or the sum of their weights.
     held_out : float, optional
         Mean log-density of held-out rows under the weighted sum; None where none were held out.
+    loss : float, optional
+        How far `held_out` is below that of the weights that predict rows best, for better predictions of parts; None
+        where rows alone decide.
     check : Check, optional
         How experts learned without some rows answer questions about these.
     """
@@ -161,6 +167,7 @@ class StackFit(Ended):
     experts: tuple[Judged, ...]
     n_rows: float
     held_out: float | None
+    loss: float | None
     check: Check | None
 
     @property
@@ -198,6 +205,7 @@ def fit_stack(
     *,
     checkpoint: Checkpoint | None = None,
     repeated: Repeated | None = None,
+    most_loss: float = MOST_LOSS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> StackFit:
     """Fit experts to coded rows and weigh them by held-out rows.
@@ -217,6 +225,8 @@ def fit_stack(
         Keeps what was chosen, the log-densities of held-out rows, and where fits stand.
     repeated : mapping, optional
         What `Profile.repeated` found in the table, for the check of the fit; without it the fit is not checked.
+    most_loss : float
+        Most nats of a row of a large table that are given up for better answers.
     tell : callable
         Told in words what is going on.
     """
@@ -230,7 +240,10 @@ def fit_stack(
     known = _known(ordered, [coarse[name] for name in ordered.schema.names], np.random.default_rng(seed))
     work = _Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell, known)
     work, asked = _weaken(work, _ask(work, folds), folds)
+    by_parts = len(rows) >= SMALL_TABLE and len(axes) > PART_COLUMNS and len(folds) == 1 and most_loss > 0
     weights = asked.weights if folds else {learners[0].name: 1.0}
+    if by_parts:
+        weights = _weights_by_parts(work, asked, folds[0][0], most_loss)
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
@@ -249,7 +262,8 @@ def fit_stack(
         replace(density, verdict=check.verdict[:MOST_VERDICT] if check else ""),
         tuple(Judged(name, weights.get(name, 0.0), asked.mean(name), fits.get(name)) for name in work.learners),
         ordered.n_rows,
-        asked.mean_of_sum,
+        asked.mean_of_sum(weights),
+        asked.loss(weights) if by_parts else None,
         check,
     )
 
@@ -268,26 +282,6 @@ def _fit_all(work: _Work, names: Iterable[str], callback: Callback | None) -> di
         if fits[name].was_interrupted:
             break
     return fits
-
-
-def stacking_weights(logs: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return the weights of experts whose sum is most likely, with half a row of prior each; shape (K,).
-
-    Parameters
-    ----------
-    logs : array of shape (n, K)
-        Log-density of each held-out row under each expert.
-    counts : array of shape (n,)
-        How often each row counts.
-
-    Examples
-    --------
-    >>> stacking_weights(np.log([[0.8, 0.1], [0.8, 0.1], [0.1, 0.8]]), np.ones(3)).round(2)
-    array([0.64, 0.36])
-    """
-    top = np.where(np.isneginf(logs).all(axis=1), 0.0, logs.max(axis=1))
-    relative = np.exp(np.maximum(logs - top[:, None], LOWEST))
-    return simplex_weights(relative, counts, prior=PRIOR_ROWS * logs.shape[1], tol=TOL)
 
 
 @dataclass(frozen=True)
@@ -326,12 +320,13 @@ class _Work:
         return learner.fit(rows, choice, rng, callback, record)
 
     def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
-        """Log-density of the encoded rows ``X`` under every expert, after a short look at the rest."""
+        """Log-density of the encoded rows ``X`` under experts, after a short look at the rest."""
         self.tell("a short look at every expert")
         found = {}
         for number, (name, learner) in enumerate(self.learners.items()):
-            rng = np.random.default_rng([self.seed, number, 2])
-            found[name] = learner.look(rest, rng, self.known).mixture.logpdf(X)
+            if learner.look is not None:
+                rng = np.random.default_rng([self.seed, number, 2])
+                found[name] = learner.look(rest, rng, self.known).mixture.logpdf(X)
         return found
 
     def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
@@ -366,7 +361,7 @@ def _ask(work: _Work, folds: Sequence[Fold]) -> _Asked:
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
         if not fold:
-            asked = _looked(work.looks(rest, X), _counts(part))
+            asked = _looked(work.looks(rest, X), _counts(part), list(work.learners))
         names = asked.weights if fold else asked.near
         found = {name: work.held_out(name, fold, rest, X) for name in names}
         asked = asked.further(found, _counts(part))
@@ -404,19 +399,41 @@ def _ask_again(work: _Work, asked: _Asked, names: Iterable[str], folds: Sequence
 
 def _gain(before: _Asked, after: _Asked) -> tuple[float, float]:
     """Return the gain of a held-out row under the weighted sum, and its standard error."""
-    gains, counts = after.logs_of_sum - before.logs_of_sum, before.counts
-    mean = float(np.average(gains, weights=counts))
-    return mean, float(np.sqrt(np.average((gains - mean) ** 2, weights=counts) / counts.sum()))
+    return mean_and_error(after.logs_of_sum(after.weights) - before.logs_of_sum(before.weights), before.counts)
 
 
-def _looked(logs: Mapping[str, FloatArray], counts: FloatArray) -> _Asked:
-    """Return what a short look says: the experts' mean log-densities, and those that are not far behind."""
+def _looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[str]) -> _Asked:
+    """Return what a short look says: the mean log-densities of experts, and those that are asked.
+
+    Those are the experts that are not far behind, and those at which nobody looked.
+    """
+    asked = _Asked({name: np.empty(0) for name in names}, np.empty(0), {}, names)
+    if not logs:
+        return asked
     first = _Asked(logs, counts, {}, [])
     scores = {name: first.mean(name) or 0.0 for name in logs}
     least = max(scores.values()) - FAR_BEHIND
-    near = [name for name in logs if first.weights.get(name, 0.0) >= LOOK_WEIGHT or scores[name] > least]
-    near.sort(key=lambda name: -scores[name])  # the best chooses first, and others like it begin from its choice
-    return _Asked({name: np.empty(0) for name in logs}, np.empty(0), scores, near)
+    far = [name for name in logs if first.weights.get(name, 0.0) < LOOK_WEIGHT and scores[name] <= least]
+    # the best chooses first, and others like it begin from its choice
+    near = sorted((name for name in names if name not in far), key=lambda name: -scores.get(name, -np.inf))
+    return replace(asked, looks=scores, near=near)
+
+
+def _weights_by_parts(work: _Work, asked: _Asked, part: CodedRows, most_loss: float) -> dict[str, float]:
+    """Return the weights that predict parts of the held-out rows of a large table best, with a small loss on rows."""
+    work.tell("asking about parts of held-out rows")
+    X = parts_of(part.values(), np.random.default_rng([work.seed, len(work.learners)]))
+    logs = {name: work.first[name].mixture.logpdf(X) for name in asked.known}
+
+    def weigh(names: list[str]) -> FloatArray:
+        rows, counts = asked.stacked(names), asked.counts
+        # what these lose already, without those that were dropped
+        lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
+        parts = np.stack([logs[name] for name in names], axis=1)
+        return answering_weights(rows, parts, counts, max(most_loss - max(lost, 0.0), 0.0))
+
+    found = kept_weights(asked.known, weigh)
+    return found if asked.loss(found) <= most_loss else asked.weights
 
 
 @dataclass(frozen=True)
@@ -437,15 +454,19 @@ class _Asked:
         """Return what the experts that were kept say of the first rows."""
         return _Asked({name: self.logs[name][:n] for name in self.weights}, self.counts[:n], {}, [])
 
+    @property
+    def known(self) -> list[str]:
+        """The experts that know all rows."""
+        return [name for name, log in self.logs.items() if len(log) == len(self.counts)]
+
+    def stacked(self, names: Iterable[str]) -> FloatArray:
+        """Log-density of each row under some experts that know all; shape (n, experts)."""
+        return np.stack([self.logs[name] for name in names], axis=1)
+
     @cached_property
     def weights(self) -> dict[str, float]:
-        """Weights of the experts that know all rows and are worth keeping, by name."""
-        names = [name for name, log in self.logs.items() if len(log) == len(self.counts)]
-        while True:
-            found = stacking_weights(np.stack([self.logs[name] for name in names], axis=1), self.counts)
-            if found.min() >= LEAST_WEIGHT or len(names) == 1:
-                return dict(zip(names, found.tolist(), strict=True))
-            names.pop(int(np.argmin(found)))
+        """Weights by rows of the experts that know all rows and are worth keeping, by name."""
+        return kept_weights(self.known, lambda names: stacking_weights(self.stacked(names), self.counts))
 
     def mean(self, name: str) -> float | None:
         """Mean log-density of the rows that an expert knows, or of a short look; None where there is neither."""
@@ -454,15 +475,16 @@ class _Asked:
             return self.looks.get(name)
         return float(np.average(log, weights=self.counts[: len(log)]))
 
-    @property
-    def mean_of_sum(self) -> float | None:
-        """Mean log-density of all rows under the weighted sum; None where there are none."""
+    def mean_of_sum(self, weights: Mapping[str, float]) -> float | None:
+        """Mean log-density of all rows under a weighted sum; None where there are none."""
         if not len(self.counts):
             return None
-        return float(np.average(self.logs_of_sum, weights=self.counts))
+        return float(np.average(self.logs_of_sum(weights), weights=self.counts))
 
-    @property
-    def logs_of_sum(self) -> FloatArray:
-        """Log-density of each row under the weighted sum."""
-        logs = np.stack([self.logs[name] for name in self.weights], axis=1)
-        return np.asarray(logsumexp(logs + np.log(list(self.weights.values())), axis=1))
+    def loss(self, weights: Mapping[str, float]) -> float:
+        """Mean log-density that a row loses by weights that are not those by rows."""
+        return (self.mean_of_sum(self.weights) or 0.0) - (self.mean_of_sum(weights) or 0.0)
+
+    def logs_of_sum(self, weights: Mapping[str, float]) -> FloatArray:
+        """Log-density of each row under a weighted sum."""
+        return sum_logs(self.stacked(weights), np.array(list(weights.values())))

@@ -225,7 +225,7 @@ def beyond_range(
     """
     low, high = _outward(*ends) if variable.kind is Kind.CONTINUOUS and not is_temporal(variable.dtype) else ends
     dictionary, coefficients = mixture.factor(n)
-    below, above = dictionary.mass([-np.inf, high], [np.nextafter(low, -np.inf), np.inf]) @ coefficients
+    below, _, above = dictionary.partition([np.nextafter(low, -np.inf), high]) @ coefficients
     return (
         Aside(variable.name, beyond_text(variable, low, above=False), "range", below, 0.0, n_rows),
         Aside(variable.name, beyond_text(variable, high, above=True), "range", above, 0.0, n_rows),
@@ -256,7 +256,7 @@ def _outward(low: float, high: float) -> tuple[float, float]:
 def _masses(mixture: Expert, n: int, axis: Axis) -> FloatArray:
     """Return the probability of each bin of variable ``n`` under each component; shape (n_bins, F)."""
     dictionary, coefficients = mixture.factor(n)
-    return np.asarray(dictionary.masses(axis) @ coefficients)
+    return dictionary.mixed_masses(axis, coefficients)
 
 
 def _sample(X: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:

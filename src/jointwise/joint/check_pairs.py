@@ -133,6 +133,8 @@ class PairChecks:
         error = self._noise.exact(p[row, column], share[row, column], n[row, column]) - own[column]
         first = np.searchsorted(block, np.arange(len(others)))
         for i, c, e in zip(row.tolist(), column.tolist(), error.tolist(), strict=True):
+            if not e > 0:
+                continue
             k = int(others[block[c]])
             event = self._events[k].subsets[c - first[block[c]]]
             question = f"P({event.text} | {self._given[j][i].text})"
@@ -171,6 +173,8 @@ class PairChecks:
         error = self._noise.of_means(model - mean, noise) - moments.own_errors[use] * PER_DEVIATION
         error = np.where(enough, np.maximum(error, 0.0), 0.0)
         for m, i in enumerate(np.argmax(error, axis=0)):
+            if not error[i, m] > 0:
+                continue
             name = self._all.cells[moments.columns[use[m]]].name
             centre, spread = moments.centres[use[m]], moments.spreads[use[m]]
             answers = model[i, m] * spread + centre, mean[i, m] * spread + centre, n[i, m], noise[i, m] * spread

@@ -467,6 +467,43 @@ class JointDensity(RowAnswers):
             raise FileFormatError("its experts must have the same variables")
         return cls(Schema.from_dict(data["schema"]), mixed(experts, data["weights"]), data.get("verdict", ""))
 
+    # ---- to look at --------------------------------------------------------------------------------------
+
+    def explore(self, path: str | Path | None = None, *, title: str | None = None, data: Any = None) -> Any:
+        """Write a page on which one conditions with the mouse, or show it in a notebook.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            HTML file to write: one file that holds the model and works without server or network. Without a path, the
+            result is a widget for Jupyter and marimo (``pip install 'jointwise[explore]'``), whose ``evidence`` can be
+            read and set.
+        title : str, optional
+            Heading of the page; by default the name of the file.
+        data : frame, array or mapping of names to columns, optional
+            Rows of which a sample of 300 is drawn as dots. The page then holds these rows, and a warning says so.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from jointwise.datasets import hybrid
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = hybrid(rng=0).explore(Path(folder) / "hybrid.html")
+        ...     page.name, page.stat().st_size < 1e6
+        ('hybrid.html', True)
+        """
+        from jointwise import explore
+
+        if path is None:
+            return explore.widget(self, title=title or "", data=data)
+        return explore.write_page(self, path, title=title, data=data)
+
+    def _repr_html_(self) -> str:
+        """Return a still picture of the marginals, which notebooks show."""
+        from jointwise import explore
+
+        return explore.picture(self)
+
     # ---- helpers -----------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:

@@ -87,9 +87,25 @@ class ProductMixture(Expert):
     def log_conditionals(self, n: int, x: FloatArray) -> FloatArray:
         """Log-density of variable ``n`` at ``x`` given each component, a NaN counting as zero; shape (len(x), F)."""
         values, where = np.unique(x, return_inverse=True)  # sorts NaN last; each value is evaluated once
-        table = log_dot(self.dictionaries[n].logpdf(values), self.coefficients[n])
+        table = self._log_table(n, values)
         table[np.isnan(values)] = 0.0
         return np.asarray(table[where])
+
+    def _log_table(self, n: int, values: FloatArray) -> FloatArray:
+        """Log-density of variable ``n`` at rising values given each component; shape (len(values), F)."""
+        dictionary, coefficients = self.dictionaries[n], self.coefficients[n]
+        if not dictionary.is_identity:
+            return log_dot(dictionary.logpdf(values), coefficients)
+        # each value is an atom or impossible: it is looked up
+        points, where = np.unique(dictionary.mode(), return_inverse=True)
+        position = np.minimum(np.searchsorted(points, values), len(points) - 1)
+        if len(points) < len(where):  # atoms at the same point add up
+            sums = np.zeros((len(points), coefficients.shape[1]))
+            np.add.at(sums, where, coefficients)
+            found = sums[position]
+        else:
+            found = coefficients[np.argsort(where)[position]]
+        return log(np.where((points[position] == values)[:, None], found, 0.0))
 
     def component_logpdf(self, X: FloatArray) -> FloatArray:
         """Return log lam[r] + log f(x | r) for encoded rows ``X`` of shape (n, N); shape (n, F)."""

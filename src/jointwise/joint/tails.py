@@ -83,7 +83,8 @@ def _drawn_in(
     """Leave ``expected`` rows beyond the widened range if there are more than ``most``; return coefficients, atoms."""
     added = widened * (variable.observed[1] - variable.observed[0])
     low, high = variable.observed[0] - added, variable.observed[1] + added
-    outside = dictionary.mass(-np.inf, np.nextafter(low, -np.inf)) + dictionary.mass(high, np.inf)
+    below, _, above = dictionary.partition([np.nextafter(low, -np.inf), high])
+    outside = below + above
     rows = n_rows * outside * (coefficients @ weights)
     heavy = (rows > LEAST_ROWS) & (outside < 1 - LEAST_INSIDE)
     if rows.sum() <= most or not heavy.any():

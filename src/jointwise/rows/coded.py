@@ -150,7 +150,7 @@ class CodedRows(Rows):
         is_first = np.ones(len(codes), dtype=bool)
         np.any(codes[1:] != codes[:-1], axis=1, out=is_first[1:])
         if weights is None and is_first.all():
-            return replace(self, codes=codes, weights=None)
+            return replace(self, codes=codes, weights=np.ones(len(codes)))
         first = np.flatnonzero(is_first)
         weights = np.ones(len(codes)) if weights is None else weights[order]
         added = np.add.reduceat(weights, first) if len(first) else weights

@@ -10,16 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
+from jointwise.engines.atoms import leap
+from jointwise.engines.base import bin_starts
+from jointwise.engines.compiled_margins import LEAST_MASS as LEAST_MASS  # noqa: PLC0414  # solvers share it
 from jointwise.solvers.base import ProblemT, Solver
 from jointwise.solvers.factors import Factors, stacked_slices
-
-# Model masses below this are raised to it: quotients and logarithms stay finite where masses underflow.
-LEAST_MASS = 1e-290
-# An extrapolation may shrink a coefficient to this fraction of its plain update, never to zero, which multiplicative
-# updates could not leave.
-_LEAST_SHRINK = 0.1
-_LONGEST_STRIDE = 1e3
 
 
 class EMState(NamedTuple):
@@ -62,11 +58,10 @@ class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
         """Return the state after an extrapolated update."""
         point = state.update
         objective, update = self.update(problem, point)
-        leap = extrapolate(state.point.reshape(-1, 1), point.reshape(-1, 1), update.reshape(-1, 1))
-        leap = normalised(self._slices, leap.reshape(point.shape), update)
-        leap_objective, leap_update = self.update(problem, leap)
-        if leap_objective <= objective:
-            point, objective, update = leap, leap_objective, leap_update
+        far = leap(state.point, point, update, self._starts)
+        far_objective, far_update = self.update(problem, far)
+        if far_objective <= objective:
+            point, objective, update = far, far_objective, far_update
         return EMState(point, objective, update, (state.objective - objective, state.decreases[0]))
 
     def objective(self, state: EMState) -> float:
@@ -86,20 +81,10 @@ class AcceleratedEM(Solver[ProblemT, EMState, Factors]):
         """Rows of each variable in arrays that stack the atoms of all variables."""
         return stacked_slices([len(b) for b in self.start.coefficients])
 
-
-def extrapolate(start: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the squared extrapolation (SQUAREM) through a point and its first and second update, not normalised.
-
-    The stride is the quotient of the lengths of the first and second differences, in the local metric of the simplex
-    (squares divided by the coefficient). The last axis runs over independent problems.
-    """
-    change = first - start
-    bend = second - first - change
-    metric = 1.0 / np.maximum(second, 1e-12)
-    length = np.sqrt(np.sum(metric * change**2, axis=0))
-    bend_length = np.sqrt(np.sum(metric * bend**2, axis=0))
-    stride = np.clip(length / np.maximum(bend_length, 1e-150), 1.0, _LONGEST_STRIDE)
-    return np.asarray(np.maximum(start + 2 * stride * change + stride**2 * bend, _LEAST_SHRINK * second))
+    @cached_property
+    def _starts(self) -> IntArray:
+        """Where each variable begins in these arrays, and their length."""
+        return bin_starts([len(b) for b in self.start.coefficients])
 
 
 def normalised(slices: Sequence[slice], point: FloatArray, fallback: FloatArray) -> FloatArray:

@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
+from jointwise.engines.atoms import Masses, StackedAtoms
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine
 from jointwise.exceptions import InputError
-from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM, normalised
+from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM
 from jointwise.solvers.factors import stacked_slices
 
 
@@ -24,7 +25,7 @@ class RowsProblem:
 
     Parameters
     ----------
-    masses : sequence of arrays of shape (I_n, L_n)
+    masses : sequence of Places or arrays of shape (I_n, L_n)
         Dbar_n: probability of bin i under atom l.
     margins : sequence of arrays of shape (L_n,)
         m_n.
@@ -36,15 +37,24 @@ class RowsProblem:
         Number of rows that the prior counts for.
     """
 
-    masses: tuple[FloatArray, ...]
+    masses: tuple[Masses, ...]
     margins: tuple[FloatArray, ...]
     rows: PosteriorEngine
     n_rows: float
     beta: float
+    _atoms: StackedAtoms | None = None
 
     def __post_init__(self) -> None:
         if not self.beta >= 0:
             raise InputError(f"beta must be zero or more; got {self.beta!r}.")
+        if self._atoms is None or self._atoms.masses is not self.masses:  # `replace` hands on those of equal masses
+            object.__setattr__(self, "_atoms", StackedAtoms(self.masses))
+
+    @property
+    def atoms(self) -> StackedAtoms:
+        """The masses of all variables, ready for products."""
+        assert self._atoms is not None  # set above
+        return self._atoms
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -69,37 +79,40 @@ class RowsProblem:
 
     def conditionals(self, coefficients: FloatArray) -> FloatArray:
         """A_n = Dbar_n B_n, stacked; shape (sum I, F)."""
-        blocks = [d @ coefficients[rows] for d, rows in zip(self.masses, self.slices, strict=True)]
-        return np.maximum(np.concatenate(blocks), LEAST_MASS)
+        return self.atoms.conditionals(coefficients)
 
     def update(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective at a point (weights, then all B_n, stacked) and the point after one EM update.
 
         The objective is the negative log-posterior per row, less that of independence.
         """
-        coefficients = point[1:]
-        conditionals, found = self.posterior(point)
-        quotient = found.counts / conditionals
-        update = np.empty_like(point)
-        update[0] = found.totals
-        for d, atoms, bins in zip(self.masses, self.slices, self.bin_slices, strict=True):
-            update[1:][atoms] = coefficients[atoms] * (d.T @ quotient[bins])
-        update[1:] += self.prior[:, None]
-        log_posterior = found.log_likelihood - self.divergence(coefficients)
-        return -log_posterior / self.n_rows, normalised(self.slices, update, point)
+        tables, found = self.posterior(point)
+        log_posterior = found.log_likelihood - self.divergence(point[1:])
+        return -log_posterior / self.n_rows, self.atoms.update(point, found, tables, self.bin_margins, self.prior)
 
     def posterior(self, point: FloatArray) -> tuple[FloatArray, PosteriorCounts]:
-        """Return the conditionals at a point, shape (sum I, F), and the posterior counts of a pass over the rows."""
-        conditionals = self.conditionals(point[1:])
+        """Return the conditionals at a point, divided by the margins, and the posterior counts of a pass over the rows.
+
+        Their shape is (sum I, F).
+        """
         # divided by the margins the factors are near one, so products over many variables stay in range
-        return conditionals, self.rows.posterior_counts(conditionals / self.bin_margins[:, None], point[0])
+        tables = self.atoms.tables(point[1:], self.bin_margins)
+        return tables, self.rows.posterior_counts(tables, point[0])
 
     def divergence(self, coefficients: FloatArray) -> float:
         """Return the prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
-        used = self.prior > 0
-        logs = np.log(np.maximum(coefficients[used], LEAST_MASS))
-        centre = np.log(self.prior[used] / self.beta) if self.beta else logs[:, 0]
-        return float(self.prior[used] @ (centre[:, None] - logs).sum(axis=1))
+        if not self.beta:
+            return 0.0
+        used, prior, centre = self._centre
+        logs = np.log(np.maximum(coefficients if used is None else coefficients[used], LEAST_MASS))
+        return float(coefficients.shape[1] * centre - prior @ logs.sum(axis=1))
+
+    @cached_property
+    def _centre(self) -> tuple[IntArray | None, FloatArray, float]:
+        """Which atoms have prior rows (None: all), how many, and the sum of these times the logarithms of m_n."""
+        used = np.flatnonzero(self.prior > 0)
+        prior = self.prior[used]
+        return (None if len(used) == len(self.prior) else used), prior, float(prior @ np.log(prior / self.beta))
 
 
 @dataclass(frozen=True, eq=False)

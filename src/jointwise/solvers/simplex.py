@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.solvers.accelerated import LEAST_MASS, extrapolate
+from jointwise.engines.atoms import Masses, Places
+from jointwise.engines.compiled_margins import weights_of
+from jointwise.engines.compiled_parts import locked
 
 
 def simplex_weights(
-    masses: FloatArray, counts: FloatArray, *, prior: float = 0.0, tol: float = 1e-4, max_steps: int = 500
+    masses: Masses,
+    counts: FloatArray,
+    *,
+    prior: float = 0.0,
+    tol: float = 1e-4,
+    least_gain: float = -np.inf,
+    max_steps: int = 500,
 ) -> FloatArray:
     r"""Return the maximum-likelihood weights of a mixture of given atoms, from counts on bins.
 
@@ -25,7 +31,7 @@ def simplex_weights(
 
     Parameters
     ----------
-    masses : array of shape (I, L)
+    masses : array of shape (I, L), or Places
         Probability of each bin under each atom.
     counts : array of shape (I,) or (I, K)
         Counts or masses of bins, one column for each of K data sets solved side by side. Bins that no atom
@@ -33,7 +39,9 @@ def simplex_weights(
     prior : float
         Number of rows alpha, spread evenly over the atoms, that count as seen before.
     tol : float
-        The mean log-likelihood is within `tol` of the largest possible, in nats, unless the steps run out.
+        The mean log-likelihood is within `tol` of the largest possible, in nats, unless the steps end before.
+    least_gain : float
+        Steps end with the first that gains less, in nats.
     max_steps : int
         Largest number of steps, of two EM updates each.
 
@@ -48,55 +56,34 @@ def simplex_weights(
     array([0.75, 0.25])
     """
     counts = np.asarray(counts, dtype=np.float64)
-    shares = np.where(masses.sum(axis=1)[:, None] > 0, counts.reshape(len(counts), -1), 0.0)
-    totals = shares.sum(axis=0)
-    shares /= np.where(totals > 0, totals, 1.0)
-    weights = np.full((masses.shape[1], shares.shape[1]), 1.0 / masses.shape[1])
+    if isinstance(masses, Places):
+        return _shares_of_values(masses, counts, prior)
+    shares = np.where(masses.any(axis=1), counts.reshape(len(counts), -1).T, 0.0)
+    totals = shares.sum(axis=1)
+    weights = np.full((len(shares), masses.shape[1]), 1.0 / masses.shape[1])
     live = np.flatnonzero(totals > 0)
-    shares = shares[:, live]
-    each = prior / len(weights) / totals[live]
-    state = _updated(masses, shares, each, weights[:, live])
-    for _ in range(max_steps):
-        unfinished = state.gap > tol
-        if not unfinished.all():
-            weights[:, live] = state.weights
-            live, shares, each = live[unfinished], shares[:, unfinished], each[unfinished]
-            state = _WeightState(*(array[..., unfinished] for array in state))
-        if not live.size:
-            break
-        state = _weight_step(masses, shares, each, state)
-    weights[:, live] = state.weights
-    return weights.reshape(-1, *counts.shape[1:])
+    met = np.flatnonzero(shares.any(axis=0))  # other bins move nothing
+    found = np.empty((len(live), masses.shape[1]))
+    weights_of(
+        locked(masses[met]),
+        locked(shares[np.ix_(live, met)] / totals[live, None]),
+        locked(prior / masses.shape[1] / totals[live]),
+        float(tol),
+        float(least_gain),
+        int(max_steps),
+        found,
+    )
+    weights[live] = found
+    return np.ascontiguousarray(weights.T).reshape(-1, *counts.shape[1:])
 
 
-class _WeightState(NamedTuple):
-    """Weights of K mixtures, their log-posteriors, and the weights after an EM update."""
-
-    weights: FloatArray  # (L, K)
-    log_posterior: FloatArray  # (K,), per row
-    update: FloatArray  # (L, K)
-    gap: FloatArray  # (K,)
-
-
-def _updated(masses: FloatArray, shares: FloatArray, prior: FloatArray, weights: FloatArray) -> _WeightState:
-    """Return the state of K mixtures after an EM update; ``prior`` is the prior count of an atom per row, (K,)."""
-    model = np.maximum(masses @ weights, LEAST_MASS)
-    pull = masses.T @ (shares / model)
-    update = weights * pull + prior
-    floored = np.maximum(weights, LEAST_MASS)
-    log_posterior = np.einsum("ik,ik->k", shares, np.log(model))
-    log_posterior += prior * np.log(floored).sum(axis=0)
-    total = update.sum(axis=0)
-    return _WeightState(weights, log_posterior, update / total, (pull + prior / floored).max(axis=0) - total)
-
-
-def _weight_step(masses: FloatArray, shares: FloatArray, prior: FloatArray, state: _WeightState) -> _WeightState:
-    """Extrapolate through two updates; where that is worse than the first update, take the first."""
-    plain = _updated(masses, shares, prior, state.update)
-    leap = extrapolate(state.weights, state.update, plain.update)
-    leaped = _updated(masses, shares, prior, leap / leap.sum(axis=0))
-    better = leaped.log_posterior >= plain.log_posterior
-    return _WeightState(*(np.where(better, new, old) for new, old in zip(leaped, plain, strict=True)))
+def _shares_of_values(places: Places, counts: FloatArray, prior: float) -> FloatArray:
+    """Return the weights of atoms that are single values: their shares of the rows and of the prior."""
+    n_bins, n_atoms = places.shape
+    sharing = np.bincount(places.bins, minlength=n_bins)[places.bins].reshape(-1, *[1] * (counts.ndim - 1))
+    rows = counts[places.bins] / sharing + prior / n_atoms
+    totals = rows.sum(axis=0)
+    return np.asarray(np.where(totals > 0, rows, 1.0) / np.where(totals > 0, totals, n_atoms))
 
 
 def mean_log_likelihood(masses: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from math import inf, isfinite, isinf, isnan, nan
 from numbers import Real
 from typing import Any
@@ -371,7 +372,7 @@ class Schema:
                 f"One variable at most may tell the gaps of a column; two tell those of {listed(doubled)}."
             )
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the variables."""
         return tuple(variable.name for variable in self.variables)
@@ -391,9 +392,13 @@ class Schema:
     def index(self, name: str) -> int:
         """Return the position of a variable."""
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._positions[name]
+        except (KeyError, TypeError):  # a name may be any object
             raise unknown_name("variable", name, self.names) from None
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: n for n, name in enumerate(self.names)}
 
     def select(self, names: Iterable[str]) -> Schema:
         """Return the schema of some variables, in the given order."""

@@ -12,6 +12,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.fitting.choice.candidates import candidate_dictionaries
 from jointwise.fitting.choice.dictionaries import (
+    SELECTION_GAIN,
     SELECTION_STEPS,
     SELECTION_TOL,
     _Scored,
@@ -99,7 +100,12 @@ def test_held_out_likelihood_is_that_of_a_plain_loop(seed):
     for k in range(3):
         others = sum(folds[:, i] for i in range(3) if i != k)
         weights = simplex_weights(
-            masses, others, prior=smoothing_rows(folds.sum()), tol=SELECTION_TOL, max_steps=SELECTION_STEPS
+            masses,
+            others,
+            prior=smoothing_rows(folds.sum()),
+            tol=SELECTION_TOL,
+            least_gain=SELECTION_GAIN,
+            max_steps=SELECTION_STEPS,
         )
         weights = (1 - 1e-6) * weights + 1e-6 / 4
         total = 0.0

@@ -39,8 +39,8 @@ MOST_WORK = 1e9
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
-# Largest table whose starts are averaged, and their number.
-AVERAGED_ROWS, N_MODELS = 100_000, 3
+# Largest table whose starts are averaged, and their number; that of a small table, whose runs differ more by chance.
+AVERAGED_ROWS, N_MODELS, SMALL_MODELS = 100_000, 3, 6
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class BlockChoice:
         return self.options is not None and replace(self.options, warp=options.warp) == options
 
     def for_folds(self) -> BlockChoice:
-        """Return it with the number of components that suits the rows that folds learn from."""
-        return replace(self, n_components=self.in_folds or self.n_components)
+        """Return it as it was compared: with the number of components that suits the rows that folds learn from."""
+        return replace(self, n_components=self.in_folds or self.n_components, n_models=min(self.n_models, N_MODELS))
 
     def weaker(self) -> BlockChoice | None:
         """Return it with a weaker prior; None if it has the weakest that is tried.
@@ -135,10 +135,11 @@ def choose_blocks(
     firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
     starts = sorted({(nearest(numbers, first), nearest(nus, FIRST_NU)) for first in firsts})
     place = search.best(numbers, nus, starts)
-    if n_models > 1:
-        place = search.best(numbers, nus, [place], n_models)
+    averaged_over = min(n_models, N_MODELS)
+    if averaged_over > 1:
+        place = search.best(numbers, nus, [place], averaged_over)
     n_components, nu = numbers[place[0]], nus[place[1]]
-    score = search.held_out(n_components, nu, n_models)
+    score = search.held_out(n_components, nu, averaged_over)
     in_folds = n_components
     if len(numbers) > 1:
         learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
@@ -163,12 +164,16 @@ def _affordable(n_rows: int, d: int) -> float:
 def number_of_models(options: BlockOptions, n_rows: int) -> int:
     """Return how many models are averaged.
 
-    >>> number_of_models(BlockOptions(), 500), number_of_models(BlockOptions(n_components=3), 500)
-    (3, 1)
+    >>> [number_of_models(BlockOptions(), n) for n in (500, 5_000, 10**6)]
+    [6, 3, 1]
+    >>> number_of_models(BlockOptions(n_components=3), 500)
+    1
     """
     if options.n_models != "auto":
         return options.n_models
-    return 1 if options.n_components != "auto" or n_rows > AVERAGED_ROWS else N_MODELS
+    if options.n_components != "auto" or n_rows > AVERAGED_ROWS:
+        return 1
+    return SMALL_MODELS if n_rows < SMALL_TABLE else N_MODELS
 
 
 class _Search:

@@ -15,7 +15,7 @@ import numpy as np
 
 from jointwise._checks import unknown_name
 from jointwise._typing import FloatArray
-from jointwise.axes import Axis
+from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary, innermost
 from jointwise.families import Gaussian, Laplace
 from jointwise.fitting.choice.candidates import FAMILIES, as_given, candidate_dictionaries, sharpened
@@ -28,7 +28,7 @@ from jointwise.tables.variables import Schema, Variable
 
 N_FOLDS = 5
 # Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance.
-SELECTION_TOL, SELECTION_STEPS = 1e-3, 20
+SELECTION_TOL, SELECTION_GAIN, SELECTION_STEPS = 1e-3, 3e-5, 20
 # Share of every atom mixed in when held-out bins are scored: a bin that only the fold has met is unlikely, not
 # impossible.
 TRACE = 1e-6
@@ -150,7 +150,20 @@ def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.G
     if len(candidates) == 1:
         return _Scored(candidates, np.zeros((1, N_FOLDS)))
     folds = split_counts(counts, N_FOLDS, rng)
-    return _Scored(candidates, np.stack([held_out(candidate.masses(axis), folds) for candidate in candidates]))
+    return _Scored(candidates, np.stack([held_out(masses, folds) for masses in _each_masses(candidates, axis)]))
+
+
+def _each_masses(candidates: Sequence[Dictionary], axis: Axis) -> Iterator[FloatArray]:
+    """Yield the bin masses of each candidate; those of a batch of atoms that several share are computed once."""
+    if not isinstance(axis, BinnedAxis) or len(axis.spikes):
+        yield from (candidate.masses(axis) for candidate in candidates)
+        return
+    known: dict[int, FloatArray] = {}
+    for candidate in candidates:
+        for family in candidate.families:
+            if id(family) not in known:
+                known[id(family)] = family.partition(axis.edges)
+        yield np.concatenate([known[id(family)] for family in candidate.families], axis=1)
 
 
 def as_good_as_best(scores: FloatArray, slack: float) -> list[int]:
@@ -184,5 +197,7 @@ def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
     """
     training = folds.sum(axis=1, keepdims=True) - folds
     prior = smoothing_rows(folds.sum())
-    weights = simplex_weights(masses, training, prior=prior, tol=SELECTION_TOL, max_steps=SELECTION_STEPS)
+    weights = simplex_weights(
+        masses, training, prior=prior, tol=SELECTION_TOL, least_gain=SELECTION_GAIN, max_steps=SELECTION_STEPS
+    )
     return mean_log_likelihood(masses, folds, (1 - TRACE) * weights + TRACE / len(weights))

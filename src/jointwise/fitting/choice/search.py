@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
+from jointwise.engines.compiled_parts import in_threads, n_cores
 from jointwise.fitting.atoms import Learned, learn_atoms
-from jointwise.fitting.average import held_out_gain
+from jointwise.fitting.average import held_out_gains
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import dictionary_options
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
@@ -50,9 +53,13 @@ MOST_ENTRIES = 200_000
 # components, which one model seldom bears. Of such large models no more are fitted, and their atoms are not learned.
 AVERAGED = 3
 
-# Held-out scores by set of dictionaries, number of components, strength of the prior and whether atoms are learned.
-# Those of averages have the number of the set plus that of all sets.
-Scores = dict[tuple[int, int, float, bool], float]
+# Choices are compared fold by fold. They are told apart on the first one alone if they differ there by this many
+# standard errors, found from this many blocks of its rows.
+CLEAR_ERRORS, BLOCKS = 2.5, 8
+
+# Held-out log-likelihoods of the blocks of a fold by set of dictionaries, number of components, strength of the prior,
+# whether atoms are learned, and fold. Those of averages have the number of the set plus that of all sets.
+Scores = dict[tuple[int, int, float, bool, int], tuple[float, ...]]
 
 
 def choose_model(
@@ -135,24 +142,28 @@ def _searched(
         _Search(folds, models[0], few, betas, seed, _Book(number, scores, checkpoint))
         for number, models in enumerate(sets)
     ]
-    score, n_components, beta = searches[0].climb(FIRST_NUMBER, FIRST_BETA)
-    best = int(np.argmax([search.held_out(n_components, beta) for search in searches]))
+    n_components, beta = searches[0].climb(FIRST_NUMBER, FIRST_BETA)
+    here = Tried(n_components, beta)
+    best = 0
+    for number in range(1, len(searches)):
+        if difference(searches[number], here, searches[best], here) > 0:
+            best = number
     if best > 0:
-        score, n_components, beta = searches[best].climb(n_components, beta)
+        n_components, beta = searches[best].climb(n_components, beta)
     if averaged > 1 and n_components > 1:
         book = _Book(len(sets) + best, scores, checkpoint)
         averages = _Search(folds, sets[best][0], numbers, betas, seed, book, averaged)
-        _, n_components, beta = averages.climb(n_components, beta)
-        score = searches[best].held_out(n_components, beta)
-    learn = must_learn
+        n_components, beta = averages.climb(n_components, beta)
+    chosen, learn = Tried(n_components, beta), must_learn
     if may_learn and 1 < n_components <= MANY:
-        learned = searches[best].held_out(n_components, beta, learn=True)
-        learn = learned > score + LEARNING_GAIN
-        score = learned if learn else score
+        learned = replace(chosen, learn=True)
+        if difference(searches[best], learned, searches[best], chosen) > LEARNING_GAIN:
+            chosen, learn = learned, True
+    score, independence = searches[best].report(chosen)
     if len(numbers) > 1 and n_components > 1:
         n_components = _grown(n_components, len(rows), max(numbers))
     models = sets[best] if n_components <= MANY else sets[best][:AVERAGED]
-    return Choice(models, n_components, beta, learn, score, searches[best].independence)
+    return Choice(models, n_components, beta, learn, score, independence)
 
 
 def _grown(n_components: int, n_rows: int, most: int) -> int:
@@ -167,18 +178,20 @@ def _grown(n_components: int, n_rows: int, most: int) -> int:
 
 def scores_to_dict(scores: Scores) -> dict[str, Any]:
     """Return a plain form of scores."""
-    return {"scores": [[*map(float, key), float(score)] for key, score in scores.items()]}
+    return {"scores": [[*map(float, key), *map(float, blocks)] for key, blocks in scores.items()]}
 
 
 def scores_from_dict(data: Mapping[str, Any]) -> Scores:
     """Read what `scores_to_dict` wrote.
 
-    >>> scores_from_dict(scores_to_dict({(0, 8, 3.0, False): -1.5}))
-    {(0, 8, 3.0, False): -1.5}
+    >>> scores_from_dict(scores_to_dict({(0, 8, 3.0, False, 2): (-1.5, -2.0)}))
+    {(0, 8, 3.0, False, 2): (-1.5, -2.0)}
     """
     return {
-        (int(float(models)), int(float(n_components)), float(beta), bool(learn)): float(score)
-        for models, n_components, beta, learn, score in data["scores"]
+        (int(float(models)), int(float(n_components)), float(beta), bool(learn), int(float(fold))): tuple(
+            map(float, blocks)
+        )
+        for models, n_components, beta, learn, fold, *blocks in data["scores"]
     }
 
 
@@ -190,12 +203,59 @@ class _Book:
     scores: Scores
     checkpoint: Checkpoint
 
-    def score(self, n_components: int, beta: float, learn: bool, compute: Callable[[], float]) -> float:
-        key = self.number, n_components, beta, learn
-        if key not in self.scores:
-            self.scores[key] = compute()
-            self.checkpoint.keep("search", scores_to_dict(self.scores), draws_again=True)
-        return self.scores[key]
+    def has(self, tried: Tried, fold: int) -> bool:
+        return self._key(tried, fold) in self.scores
+
+    def _key(self, tried: Tried, fold: int) -> tuple[int, int, float, bool, int]:
+        return self.number, tried.n_components, tried.beta, tried.learn, fold
+
+    def score(self, tried: Tried, fold: int, compute: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+        if not self.has(tried, fold):
+            self.keep(tried, fold, compute())
+        return self.scores[self._key(tried, fold)]
+
+    def keep(self, tried: Tried, fold: int, scores: tuple[float, ...]) -> None:
+        self.scores[self._key(tried, fold)] = scores
+        self.checkpoint.keep("search", scores_to_dict(self.scores), draws_again=True)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A number of components, a strength of the prior, and whether atoms are learned."""
+
+    n_components: int
+    beta: float
+    learn: bool = False
+
+
+class _Fold:
+    """Rows that are held out, in blocks, and the problem of the others; both made when they are first needed."""
+
+    def __init__(self, part: CodedRows, rest: CodedRows, dictionaries: Sequence[Dictionary]) -> None:
+        self.n_rows = part.n_rows
+        self._part, self._rest, self._dictionaries = part, rest, dictionaries
+
+    @cached_property
+    def blocks(self) -> list[CodedRows]:
+        n = len(self._part)
+        return [self._part.take(np.arange(start, n, BLOCKS)) for start in range(min(BLOCKS, n))]
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Rows of each block."""
+        return np.array([block.n_rows for block in self.blocks])
+
+    def prepare(self) -> None:
+        """Make all that is made once, before threads ask for it."""
+        _ = self.blocks, self.problem
+
+    @cached_property
+    def problem(self) -> RowsProblem:
+        return rows_problem(self._rest, self._dictionaries, 0.0)
+
+    def independence(self, problem: RowsProblem) -> FloatArray:
+        """Log-likelihood of the bins of each block if the columns were independent."""
+        return np.array([_independence(block, problem) for block in self.blocks])
 
 
 class _Search:
@@ -213,56 +273,108 @@ class _Search:
     ) -> None:
         self._dictionaries = tuple(dictionaries)
         self._axes = folds[0][0].axes
-        self._folds = [(part, rows_problem(rest, dictionaries, 0.0)) for part, rest in folds]
-        self._n_rows = sum(part.n_rows for part, _ in folds)
-        most = max(min(rest.n_rows for _, rest in folds) / ROWS_PER_COMPONENT, 1)
+        self.folds = [_Fold(part, rest, dictionaries) for part, rest in folds]
+        most = max(min(min(rest.n_rows / ROWS_PER_COMPONENT, len(rest)) for _, rest in folds), 1)
         self._numbers = [number for number in numbers if number <= most] or [min(numbers)]
         self._betas = betas
         self._seed = seed
-        self._book = book
+        self.book = book
         self._n_models = n_models
-        self.independence = sum(_independence(part, problem) for part, problem in self._folds) / self._n_rows
 
-    def climb(self, n_components: int, beta: float) -> tuple[float, int, float]:
-        """Return the highest score found uphill from a place, with its number of components and beta."""
+    def climb(self, n_components: int, beta: float) -> tuple[int, float]:
+        """Return the number of components and beta with the highest score found uphill from a place."""
         at = _position(self._numbers, n_components), _position(self._betas, beta)
         while True:
-            best = max(((at[0], at[1] + 1), (at[0], at[1] - 1)), key=self._score)
-            if not self._gains(best, at):
-                best = max(((at[0] + 1, at[1]), (at[0] - 1, at[1])), key=self._score)
-            if not self._gains(best, at):
+            better = self._better(at, (at[0], at[1] + 1), (at[0], at[1] - 1))
+            if better is None:
+                better = self._better(at, (at[0] + 1, at[1]), (at[0] - 1, at[1]))
+            if better is None:
                 break
-            at = best
-        if self._numbers[0] == 1 and not self._gains(at, (0, at[1])):
+            at = better
+        if self._numbers[0] == 1 and at[0] > 0 and not self._difference(at, (0, at[1])) > LEAST_GAIN:
             at = 0, at[1]
-        return self._score(at), self._numbers[at[0]], self._betas[at[1]]
+        return self._numbers[at[0]], self._betas[at[1]]
 
-    def _gains(self, new: tuple[int, int], old: tuple[int, int]) -> bool:
-        return self._score(new) > self._score(old) + LEAST_GAIN
+    def _better(self, at: tuple[int, int], *neighbours: tuple[int, int]) -> tuple[int, int] | None:
+        """Return the best of two neighbours of a place if it gains; None if neither does."""
+        there = [(n, b) for n, b in neighbours if 0 <= n < len(self._numbers) and 0 <= b < len(self._betas)]
+        _prepare([(self, self._tried(place), 0) for place in (at, *there)])
+        # a neighbour that is clearly worse is not looked at again
+        there = [place for place in there if not first_difference(self, self._tried(place), self, self._tried(at)) < 0]
+        if not there:
+            return None
+        best = there[0] if len(there) == 1 or self._difference(there[1], there[0]) <= 0 else there[1]
+        return best if self._difference(best, at) > LEAST_GAIN else None
 
-    def _score(self, at: tuple[int, int]) -> float:
-        number, beta = at
-        if not (0 <= number < len(self._numbers) and 0 <= beta < len(self._betas)):
-            return -np.inf
-        return self.held_out(self._numbers[number], self._betas[beta])
+    def _tried(self, at: tuple[int, int]) -> Tried:
+        return Tried(self._numbers[at[0]], self._betas[at[1]])
 
-    def held_out(self, n_components: int, beta: float, *, learn: bool = False) -> float:
-        """Mean log-likelihood of the bins of held-out rows, after short runs on the others."""
-        if n_components == 1:
-            return self.independence
-        return self._book.score(n_components, beta, learn, lambda: self._run(n_components, beta, learn=learn))
+    def _difference(self, one: tuple[int, int], other: tuple[int, int]) -> float:
+        return difference(self, self._tried(one), self, self._tried(other))
 
-    def _run(self, n_components: int, beta: float, *, learn: bool) -> float:
-        total = 0.0
-        for k, (part, rest) in enumerate(self._folds):
-            problem, rng = replace(rest, beta=beta), np.random.default_rng(self._seed + k)
-            models = [self._fitted(problem, n_components, rng, learn=learn) for _ in range(self._n_models)]
-            total += held_out_gain(models, part) + _independence(part, models[0].problem)
-        return total / self._n_rows
+    def held_out(self, tried: Tried, n_folds: int | None = None) -> float:
+        """Mean log-likelihood of the bins of held-out rows, of all folds or the first ones, after short runs."""
+        folds = self.folds[:n_folds]
+        total = sum(sum(self.block_scores(tried, k)) for k in range(len(folds)))
+        return float(total / sum(fold.n_rows for fold in folds))
 
-    def _fitted(self, problem: RowsProblem, n_components: int, rng: np.random.Generator, *, learn: bool) -> Learned:
-        fitted = Learned(self._dictionaries, problem, short_run(problem, n_components, rng))
-        return learn_atoms(fitted, self._axes, tol=SEARCH_TOL) if learn else fitted
+    def report(self, tried: Tried) -> tuple[float, float]:
+        """Return `held_out`, and the same if the columns were independent; of one fold where that told enough."""
+        n_folds = len(self.folds) if self.book.has(tried, len(self.folds) - 1) else 1
+        return self.held_out(tried, n_folds), self.held_out(replace(tried, n_components=1), n_folds)
+
+    def block_scores(self, tried: Tried, k: int) -> tuple[float, ...]:
+        """Log-likelihood of the bins of each block of a fold, after short runs on the other folds."""
+        if tried.n_components == 1:
+            return tuple(self.folds[k].independence(self.folds[k].problem).tolist())
+        return self.book.score(tried, k, lambda: self.run(tried, k))
+
+    def run(self, tried: Tried, k: int) -> tuple[float, ...]:
+        """Return the scores of a fold, computed anew."""
+        fold, rng = self.folds[k], np.random.default_rng(self._seed + k)
+        problem = replace(fold.problem, beta=tried.beta)
+        models = [self._fitted(problem, tried, rng) for _ in range(self._n_models)]
+        return tuple((held_out_gains(models, fold.blocks) + fold.independence(models[0].problem)).tolist())
+
+    def _fitted(self, problem: RowsProblem, tried: Tried, rng: np.random.Generator) -> Learned:
+        fitted = Learned(self._dictionaries, problem, short_run(problem, tried.n_components, rng))
+        return learn_atoms(fitted, self._axes, tol=SEARCH_TOL) if tried.learn else fitted
+
+
+def difference(search: _Search, tried: Tried, other: _Search, by: Tried) -> float:
+    """Return how much more likely held-out rows are under one choice than under another, in nats per row.
+
+    Folds that would not change the order are left out: if the choices are far apart on the first fold, that is enough.
+    """
+    clear = first_difference(search, tried, other, by)
+    if clear:
+        return clear
+    _prepare([(one, what, k) for k in range(len(search.folds)) for one, what in ((search, tried), (other, by))])
+    return search.held_out(tried) - other.held_out(by)
+
+
+def first_difference(search: _Search, tried: Tried, other: _Search, by: Tried) -> float:
+    """Return the difference on the first fold, or zero if it is not far beyond noise and there are more folds."""
+    fold = search.folds[0]
+    _prepare([(search, tried, 0), (other, by, 0)])
+    gains = np.subtract(search.block_scores(tried, 0), other.block_scores(by, 0))
+    mean = float(gains.sum() / fold.n_rows)
+    if len(search.folds) == 1:
+        return mean
+    if len(gains) < BLOCKS:
+        return 0.0
+    error = np.sqrt(np.sum((gains - mean * fold.sizes) ** 2) * len(gains) / (len(gains) - 1)) / fold.n_rows
+    return mean if abs(mean) > CLEAR_ERRORS * error + LEAST_GAIN else 0.0
+
+
+def _prepare(wanted: Sequence[tuple[_Search, Tried, int]]) -> None:
+    """Compute scores side by side, as far as there are cores, before they are asked for one by one."""
+    missing = [(one, tried, k) for one, tried, k in wanted if tried.n_components > 1 and not one.book.has(tried, k)]
+    for one, _, k in missing:
+        one.folds[k].prepare()
+    found = in_threads(lambda i: missing[i][0].run(*missing[i][1:]), len(missing), n_cores())
+    for (one, tried, k), scores in zip(missing, found, strict=True):
+        one.book.keep(tried, k, scores)
 
 
 def short_run(problem: RowsProblem, n_components: int, rng: np.random.Generator, n_starts: int = 1) -> Factors:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -39,6 +39,10 @@ LEAST_GAIN = 5e-3
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
+# Many trees: rows of each, their largest number, most rows x trees x columns of a pass, states, prior, starts that are
+# averaged, and tolerance of runs that end early.
+MANY_ROWS, MOST_MANY, MANY_WORK = 120, 256, 1e9
+MANY_STATES, MANY_PRIOR, MANY_MODELS, MANY_TOL = 8, (1.0, 3.0), 2, 0.05
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class TreeChoice:
         Mean log-likelihood of held-out rows beyond that of independent columns. None where there was nothing to choose.
     dictionaries : mapping of str to Dictionary
         Those of columns for which they are chosen already; others are chosen for the rows that are fitted.
+    tol : float
+        Tolerance of runs that are to end early; zero for that of the options.
     """
 
     n_components: int
@@ -68,6 +74,13 @@ class TreeChoice:
     n_models: int = 1
     held_out: float | None = None
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
+    tol: float = 0.0
+
+    def for_folds(self) -> TreeChoice:
+        """Return the choice as it suits the fewer rows that folds learn from: many trees are fewer there."""
+        if not self.tol:
+            return self
+        return replace(self, n_components=min(self.n_components, SEARCH_ROWS // MANY_ROWS))
 
 
 def choose_trees(
@@ -87,6 +100,8 @@ def choose_trees(
     checkpoint : Checkpoint, optional
         Keeps each score.
     """
+    if options.n_components == "many":
+        return _many(design, rows, options)
     n_models = number_of_models(options, len(rows))
     most = max(min(rows.n_rows / ROWS_PER_COMPONENT, _affordable(design, len(rows))), 1)
     numbers = _asked(options.n_components, [number for number in NUMBERS if number <= most])
@@ -109,11 +124,24 @@ def choose_trees(
     return TreeChoice(n_components, n_states, *priors[prior], n_models, score)
 
 
-def _affordable(design: TreeDesign, n_rows: int) -> float:
+def _many(design: TreeDesign, rows: Rows, options: TreeOptions) -> TreeChoice:
+    """Return what is fitted if many trees are asked for, without a search; what is given stays."""
+    most = min(rows.n_rows / MANY_ROWS, MOST_MANY, _affordable(design, len(rows), MANY_WORK))
+    return TreeChoice(
+        max(int(most), 1),
+        MANY_STATES if options.n_states == "auto" else options.n_states,
+        MANY_PRIOR[0] if options.alpha == "auto" else float(options.alpha),
+        MANY_PRIOR[1] if options.gamma == "auto" else float(options.gamma),
+        number_of_models(options, len(rows)),
+        tol=MANY_TOL,
+    )
+
+
+def _affordable(design: TreeDesign, n_rows: int, most_work: float = MOST_WORK) -> float:
     """Return the most components of a table of this many rows, for a fit that ends soon."""
     sizes = np.array([axis.n_bins for axis in design.space(FIRST_STATES).axes], dtype=np.float64)
     counts = (sizes.sum() ** 2 - (sizes**2).sum()) / 2
-    return float(min(MOST_WORK / (n_rows * len(sizes)), MOST_COUNTS / max(counts, 1.0)))
+    return float(min(most_work / (n_rows * len(sizes)), MOST_COUNTS / max(counts, 1.0)))
 
 
 def _asked(given: int | str, ladder: Sequence[int]) -> list[int]:
@@ -141,7 +169,9 @@ def number_of_models(options: TreeOptions, n_rows: int) -> int:
     """
     if options.n_models != "auto":
         return options.n_models
-    return 1 if options.n_components != "auto" or n_rows > AVERAGED_ROWS else N_MODELS
+    if not isinstance(options.n_components, str) or n_rows > AVERAGED_ROWS:
+        return 1
+    return MANY_MODELS if options.n_components == "many" else N_MODELS
 
 
 class _Search:

@@ -162,8 +162,9 @@ def _fit_model(
     rows are left to do.
     """
     rng = np.random.default_rng(seed)
-    tol = options.tol * float(np.clip(rows.n_rows / COARSER_ROWS, 1.0, COARSEST))
-    sizes = [n for n in (START_ROWS, *part_sizes(len(rows))) if n < len(rows)]
+    tol = max(options.tol * float(np.clip(rows.n_rows / COARSER_ROWS, 1.0, COARSEST)), choice.tol)
+    most = len(rows) / 2 if choice.tol else len(rows)  # a run that ends early has no time to save
+    sizes = [n for n in (START_ROWS, *part_sizes(len(rows))) if n < most]
     parts = [rows.take(spread_positions(len(rows), n, rng)) for n in sizes]
     start = record.begun(problem.known, choice.n_components)
     if start is None:

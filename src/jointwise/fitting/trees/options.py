@@ -27,7 +27,7 @@ class TreeOptions:
     run ends it there and keeps what was reached.
     """
 
-    n_components: int | Literal["auto"] = "auto"
+    n_components: int | Literal["auto", "many"] = "auto"
     n_states: int | Literal["auto"] = "auto"
     alpha: float | Literal["auto"] = "auto"
     gamma: float | Literal["auto"] = "auto"
@@ -40,7 +40,7 @@ class TreeOptions:
     keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
-        check_run(self)
+        check_run(self, ("auto", "many"))
         if self.n_states != "auto":
             check_integer("n_states", self.n_states, 2)
         if self.alpha != "auto" and not check_real("alpha", self.alpha) > 0:

@@ -1,0 +1,44 @@
+"""How many held-out values lie in the intervals that the rest of their row predicts: 80 and 95% should hold as many.
+
+Ten splits of each table as in `tables`: rows permuted by `default_rng(split)`, the first three quarters to learn from,
+the class as a category. Every numeric cell of the other rows is predicted from the rest of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.report import Row
+from benchmarks.tables import as_columns, kinds_for, real_table, split_table
+from jointwise import JointDensity, JointEstimator
+
+TABLES = ("seeds", "raisin", "wifi", "banknote", "wine")
+SPLITS = tuple(range(10))
+SHARES = (0.8, 0.95)
+
+
+def run(names: Sequence[str] = TABLES, splits: Sequence[int] = SPLITS) -> list[Row]:
+    """Return the share of values within their intervals, mean and standard error of the splits, for each table."""
+    return [_on_table(name, splits) for name in names]
+
+
+def _on_table(name: str, splits: Sequence[int]) -> Row:
+    found = np.array([_on_split(name, split) for split in splits])
+    means, errors = found.mean(axis=0), found.std(axis=0) / np.sqrt(max(len(splits) - 1, 1))
+    inside = {f"inside {share:.0%}": f"{means[k]:.3f} ± {errors[k]:.3f}" for k, share in enumerate(SHARES)}
+    return {"table": name, "splits": len(splits)} | inside
+
+
+def _on_split(name: str, split: int) -> list[float]:
+    """Return the share of values within their intervals, for each share."""
+    train, test = (as_columns(part) for part in split_table(real_table(name), split))
+    density = JointEstimator(kinds=kinds_for(name, len(train) - 1), random_state=split).fit(train).density_
+    numbers = [variable.name for variable in density.schema if variable.categories is None]
+    return [float(np.mean([_inside(density, column, test, share) for column in numbers])) for share in SHARES]
+
+
+def _inside(density: JointDensity, column: str, rows: dict[str, np.ndarray], share: float) -> float:
+    _, low, high = density.predict(column, rows, interval=share).values()
+    return float(np.mean((low <= rows[column]) & (rows[column] <= high)))

@@ -1,0 +1,134 @@
+"""Weights of experts, by held-out rows and by parts of these."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
+
+from jointwise.fitting.weighing import (
+    LEAST_WEIGHT,
+    N_PARTS,
+    N_SETS,
+    PART_COLUMNS,
+    PRIOR_ROWS,
+    answering_weights,
+    kept_weights,
+    mean_log,
+    parts_of,
+    stacking_weights,
+)
+
+
+def objective(weights: np.ndarray, logs: np.ndarray, counts: np.ndarray) -> float:
+    with np.errstate(divide="ignore"):
+        return float(counts @ logsumexp(logs + np.log(weights), axis=1) + PRIOR_ROWS * np.log(weights).sum())
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 60))
+def test_weights_are_the_most_likely(seed: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    logs, counts = rng.normal(-20, 3, (n, k)), rng.integers(1, 4, n).astype(float)
+    found = stacking_weights(logs, counts)
+    best = minimize(lambda t: -objective(softmax(t), logs, counts), np.zeros(k), method="BFGS")
+    assert found.sum() == pytest.approx(1)
+    assert objective(found, logs, counts) >= -best.fun - 1e-4 * counts.sum()
+
+
+def test_an_impossible_row_is_no_verdict_alone() -> None:
+    logs = np.full((50, 2), -1.0)
+    logs[:, 1] = -3.0
+    logs[7, 0] = -np.inf
+    found = stacking_weights(logs, np.ones(50))
+    assert 0.9 < found[0] < 1
+
+
+def test_a_row_impossible_for_all_says_nothing() -> None:
+    logs = np.array([[-1.0, -2.0], [-1.0, -2.0], [-np.inf, -np.inf]])
+    assert np.isfinite(stacking_weights(logs, np.ones(3))).all()
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------------
+
+
+def held_out(seed: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return log-densities of rows and parts under experts of which some suit rows and some parts, and counts."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(-20, 1, (n, k)) + rng.normal(0, 0.5, k)
+    parts = rng.normal(-5, 0.5, (2 * n, k)) + rng.normal(0, 0.5, k)
+    return rows, parts, rng.integers(1, 4, n).astype(float)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0.0, 0.5))
+def test_rows_lose_no_more_than_stated(seed: int, k: int, loss: float) -> None:
+    rows, parts, counts = held_out(seed, k, 200)
+    best = stacking_weights(rows, counts)
+    found = answering_weights(rows, parts, counts, loss)
+    assert found.sum() == pytest.approx(1)
+    assert mean_log(rows, counts, found) >= mean_log(rows, counts, best) - loss - 1e-9
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.integers(2, 4))
+def test_a_larger_loss_serves_parts_better(seed: int, k: int) -> None:
+    rows, parts, counts = held_out(seed, k, 200)
+    of_parts = np.tile(counts, 2)
+    losses = (0.0, 0.05, 0.2, 9.0)
+    scores = [mean_log(parts, of_parts, answering_weights(rows, parts, counts, loss)) for loss in losses]
+    best = mean_log(parts, of_parts, stacking_weights(parts, of_parts))
+    assert (np.diff(scores) >= -0.02).all()  # a step back where a gain is noise
+    assert scores[-1] >= best - 0.05
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weights_are_the_best_of_parts_within_the_loss(seed: int) -> None:
+    """A slow twin: a general solver of the constrained problem."""
+    rows, parts, counts = held_out(seed, 3, 300)
+    of_parts, loss = np.tile(counts, 2), 0.05
+    least = mean_log(rows, counts, stacking_weights(rows, counts)) - loss
+    bound = {"type": "ineq", "fun": lambda t: mean_log(rows, counts, softmax(t)) - least}
+    best = minimize(lambda t: -mean_log(parts, of_parts, softmax(t)), np.zeros(3), method="SLSQP", constraints=[bound])
+    found = answering_weights(rows, parts, counts, loss)
+    assert mean_log(parts, of_parts, found) == pytest.approx(-best.fun, abs=3e-3)
+
+
+def test_without_a_gain_beyond_noise_rows_decide() -> None:
+    rows, _, counts = held_out(0, 3, 200)
+    same = np.repeat(np.random.default_rng(1).normal(-5, 1, (400, 1)), 3, axis=1)
+    assert (answering_weights(rows, same, counts) == stacking_weights(rows, counts)).all()
+
+
+def test_the_truth_keeps_its_weight() -> None:
+    """Parts of rows that one expert has drawn are its own too."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+
+    def logs(X: np.ndarray) -> np.ndarray:
+        return np.stack([-0.5 * (X**2).sum(axis=1), -0.5 * ((X - 0.5) ** 2).sum(axis=1)], axis=1)
+
+    assert answering_weights(logs(X), logs(X[:, :1]), np.ones(2000))[0] > 0.9
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(4, 9))
+def test_parts_are_cells_of_their_rows(seed: int, n: int, N: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, N))
+    X[rng.random((n, N)) < 0.1] = np.nan
+    parts = parts_of(X, rng)
+    kept = ~np.isnan(parts)
+    assert parts.shape == (N_PARTS * n, N)
+    assert (parts[kept] == np.tile(X, (N_PARTS, 1))[kept]).all()
+    assert kept.sum(axis=1).max() <= PART_COLUMNS
+    assert len(np.unique(kept[np.isfinite(np.tile(X, (N_PARTS, 1))).all(axis=1)], axis=0)) <= N_SETS
+
+
+def test_experts_with_too_little_weight_are_dropped_one_by_one() -> None:
+    asked: list[list[str]] = []
+
+    def weigh(names: list[str]) -> np.ndarray:
+        asked.append(list(names))
+        return {3: np.array([0.99, LEAST_WEIGHT / 2, 0.004]), 2: np.array([0.7, 0.3])}[len(names)]
+
+    assert kept_weights(["a", "b", "c"], weigh) == {"a": 0.7, "b": 0.3}
+    assert asked == [["a", "b", "c"], ["a", "b"]]
