@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
 
 # Pages.
 html_title = "jointwise"
+html_context = {"default_mode": "auto"}
 html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]

@@ -36,7 +36,8 @@ class Frame:
 
     def _repr_html_(self):
         style = "width: 100%; height: 640px; border: 1px solid #8888; border-radius: 4px"
-        return f'<iframe title="The live page of a model" style="{style}" srcdoc="{escape(self.page)}"></iframe>'
+        inside = escape(self.page).replace("\n", "&#10;").replace("\t", "&#9;")  # its script is known by its hash
+        return f'<iframe title="The live page of a model" style="{style}" srcdoc="{inside}"></iframe>'
 
 
 with tempfile.TemporaryDirectory() as folder:
