@@ -2,6 +2,9 @@
 
 import io
 import logging
+import os
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -22,6 +25,30 @@ METHODS = {
     "pairs": ({"method": "pairs"}, PairwiseEM),
     "paper": ({"method": "paper"}, AlternatingMirrorDescent),
 }
+
+
+@pytest.fixture(autouse=True)
+def compiled_before(monkeypatch):
+    monkeypatch.setattr("jointwise.engines.compiled.is_compiled", lambda: True)
+
+
+def test_the_first_fit_says_what_it_waits_for(monkeypatch, capfd):
+    monkeypatch.setattr("jointwise.engines.compiled.is_compiled", lambda: False)
+    JUPAD(**QUICK, verbose=True).fit(X)
+    assert "compiles its loops" in capfd.readouterr().err.splitlines()[0]
+
+
+def test_loops_that_have_run_are_compiled(tmp_path):
+    program = (
+        "import numpy as np; from jointwise.engines import compiled; before = compiled.is_compiled(); "
+        "engine = compiled.CompiledEngine(np.zeros((3, 1), dtype=np.uint8), [2]); "
+        "engine.posterior_counts(np.full((2, 1), 0.5), np.ones(1)); print(before, compiled.is_compiled())"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert run.stdout.split() == ["False", "True"]
 
 
 @pytest.mark.parametrize("estimator", [JUPAD, make_classifier, make_imputer])

@@ -8,6 +8,7 @@ of threads and the plain engine differ by rounding alone (about 1e-12 of the sum
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -24,6 +25,11 @@ _SMALL = 1e-60
 _BLOCK = 256
 # Up to this many multiplications (rows x columns x components) one thread is faster than several.
 ONE_THREAD = 4_000_000
+
+
+def is_compiled() -> bool:
+    """Return whether passes were compiled before on this machine, so that they load within a second."""
+    return any(Path(_run.stats.cache_path or "").glob("compiled._run-*.nbi"))
 
 
 class CompiledEngine(PosteriorEngine):

@@ -170,6 +170,11 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
         return self
 
     def _fit_rows(self, rows: Rows, columns: Columns, options: OptionsT) -> None:
+        if self.verbose:
+            from jointwise.engines.compiled import is_compiled  # loads numba, which the fit does next
+
+            if not is_compiled():
+                self._tell("the first fit on this machine compiles its loops, which takes up to half a minute")
         warn_of_weights(rows)
         with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback:
             found = self._fit_coded(rows, columns, options, callback)

@@ -67,9 +67,9 @@ def telling_gaps(rows: Rows, axes: Sequence[Axis]) -> tuple[str, ...]:
     sample = sample.regrouped(axes)
     n_like = _equal_rows(sample.weights, len(sample))
     sample = sample.canonical()
-    counts = np.ones(len(sample)) if sample.weights is None else sample.weights
+    assert sample.weights is not None  # canonical rows have them
     parts = []
-    for held, rest in fold_weights(counts, n, rng):
+    for held, rest in fold_weights(sample.weights, n, rng):
         if held.any() and rest.any():
             training, part = sample.with_weights(rest), sample.with_weights(held)
             assert part.weights is not None
@@ -79,7 +79,7 @@ def telling_gaps(rows: Rows, axes: Sequence[Axis]) -> tuple[str, ...]:
     weights, gains = (np.concatenate(each) for each in zip(*parts, strict=True))
     mean = np.average(gains, axis=0, weights=weights)
     variance = np.average((gains - mean) ** 2, axis=0, weights=weights)
-    error = np.sqrt(variance / max(n_like * weights.sum() / counts.sum(), 1.0))
+    error = np.sqrt(variance / max(n_like * weights.sum() / sample.weights.sum(), 1.0))
     return tuple(name for name, tells in zip(gaps, mean > LEAST_ERRORS * error, strict=True) if tells)
 
 

@@ -62,8 +62,8 @@ def held_out_check(
     taken = _sampled(rows, rng)
     repeats = 1.0 if taken.weights is None else _repeats(taken.weights)
     sample = taken.canonical()
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
-    held, rest = fold_weights(weights, n, rng)[0]
+    assert sample.weights is not None  # canonical rows have them
+    held, rest = fold_weights(sample.weights, n, rng)[0]
     part = sample.with_weights(held)
     training = sample.with_weights(rest)
     learned = short_fit(training, choice, rng, min(n_starts, MOST_STARTS))
