@@ -1,6 +1,9 @@
 """Number of components and strength of the prior: rich where columns depend strongly, plain where they do not."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 from tests.fitting.cases import fit_models
 
 from jointwise import Profile
@@ -141,3 +144,28 @@ def test_choices_far_apart_need_one_fold_and_close_ones_all():
     assert {key[-1] for key in scores if key[1] == 8} == {0, 1, 2}
     whole = found.held_out(search.Tried(8, 3.0)) - found.held_out(search.Tried(2, 3.0))
     assert abs(far - whole) < 0.5 * whole
+
+
+class Scripted:
+    """A search whose scores of the blocks of each fold are given."""
+
+    def __init__(self, *scores) -> None:
+        self.scores = [np.array(each, dtype=float) for each in scores]
+        self.folds = [SimpleNamespace(n_rows=10.0 * len(each), sizes=np.full(len(each), 10.0)) for each in self.scores]
+        self.book = SimpleNamespace(has=lambda *_: True)
+
+    def block_scores(self, _, k):
+        return tuple(self.scores[k])
+
+    def held_out(self, _):
+        return sum(each.sum() for each in self.scores) / sum(fold.n_rows for fold in self.folds)
+
+
+@pytest.mark.parametrize("n_folds", [1, 2])
+def test_a_row_that_is_impossible_under_a_choice_decides_and_one_impossible_under_both_does_not(n_folds):
+    good, bad = [-20.0] * search.BLOCKS, [-20.0] * (search.BLOCKS - 1) + [-np.inf]
+    first, second = Scripted(*[good] * n_folds), Scripted(*[bad] * n_folds)
+    tried = search.Tried(8, 3.0)
+    assert search.difference(first, tried, second, tried) == np.inf
+    assert search.difference(second, tried, first, tried) == -np.inf
+    assert search.difference(second, tried, second, tried) == 0

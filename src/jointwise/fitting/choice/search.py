@@ -350,14 +350,18 @@ def difference(search: _Search, tried: Tried, other: _Search, by: Tried) -> floa
     if clear:
         return clear
     _prepare([(one, what, k) for k in range(len(search.folds)) for one, what in ((search, tried), (other, by))])
-    return search.held_out(tried) - other.held_out(by)
+    ours, theirs = search.held_out(tried), other.held_out(by)
+    return ours - theirs if ours != theirs else 0.0  # both may hold a row impossible
 
 
 def first_difference(search: _Search, tried: Tried, other: _Search, by: Tried) -> float:
     """Return the difference on the first fold, or zero if it is not far beyond noise and there are more folds."""
     fold = search.folds[0]
     _prepare([(search, tried, 0), (other, by, 0)])
-    gains = np.subtract(search.block_scores(tried, 0), other.block_scores(by, 0))
+    ours, theirs = (np.array(one.block_scores(what, 0)) for one, what in ((search, tried), (other, by)))
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):  # some rows are impossible
+        return 0.0 if len(search.folds) > 1 or ours.sum() == theirs.sum() else float(ours.sum() - theirs.sum())
+    gains = ours - theirs
     mean = float(gains.sum() / fold.n_rows)
     if len(search.folds) == 1:
         return mean
