@@ -19,6 +19,7 @@ async function start(text: string): Promise<void> {
   mount(root, explorer, true);
   effect(() => {
     const { address } = explorer;
+    if (location.protocol === "about:") return; // in a frame without an address of its own
     // while something is dragged the address would change too often
     clearTimeout(later);
     later = setTimeout(() => {
