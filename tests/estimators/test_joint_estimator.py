@@ -51,6 +51,7 @@ def test_correlated_columns_go_to_the_blocks(fitted):
     assert fitted.fit_.held_out >= max(held_out.values()) - 0.05
 
 
+@pytest.mark.slow  # the example of the class fits them too
 def test_automatic_experts():
     model = JointEstimator(random_state=0).fit(columns(80))
     assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_power", "blocks_scores", "trees"]

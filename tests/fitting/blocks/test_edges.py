@@ -60,6 +60,7 @@ def test_any_table_can_be_fitted(name, warp):
     check(GaussianBlocks(warp, n_components=2, keep=keep, random_state=0).fit(table), table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["one row", "two rows", "copies", "sums", "one row repeated", "never together"])
 def test_any_table_can_be_chosen_for(name):
     check(GaussianBlocks("power", keep=list(TABLES[name]), random_state=0).fit(TABLES[name]), TABLES[name])
