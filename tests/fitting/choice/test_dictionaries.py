@@ -104,7 +104,7 @@ def test_held_out_likelihood_is_that_of_a_plain_loop(seed):
             others,
             prior=smoothing_rows(folds.sum()),
             tol=SELECTION_TOL,
-            least_gain=SELECTION_GAIN,
+            least_gain=SELECTION_GAIN / folds.sum(),
             max_steps=SELECTION_STEPS,
         )
         weights = (1 - 1e-6) * weights + 1e-6 / 4

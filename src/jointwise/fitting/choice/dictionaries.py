@@ -27,8 +27,9 @@ from jointwise.solvers import mean_log_likelihood, simplex_weights
 from jointwise.tables.variables import Schema, Variable
 
 N_FOLDS = 5
-# Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance.
-SELECTION_TOL, SELECTION_GAIN, SELECTION_STEPS = 1e-3, 3e-5, 20
+# Fits that are only compared stop early: their likelihoods are then off by less than folds differ by chance. The gain
+# is that of all rows: candidates are told apart by some standard errors, which shrink with the rows.
+SELECTION_TOL, SELECTION_GAIN, SELECTION_STEPS = 1e-3, 0.015, 20
 # Share of every atom mixed in when held-out bins are scored: a bin that only the fold has met is unlikely, not
 # impossible.
 TRACE = 1e-6
@@ -196,8 +197,13 @@ def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
     A trace of every atom is mixed in: a bin that only the fold has met is then unlikely, not impossible.
     """
     training = folds.sum(axis=1, keepdims=True) - folds
-    prior = smoothing_rows(folds.sum())
+    n_rows = folds.sum()
     weights = simplex_weights(
-        masses, training, prior=prior, tol=SELECTION_TOL, least_gain=SELECTION_GAIN, max_steps=SELECTION_STEPS
+        masses,
+        training,
+        prior=smoothing_rows(n_rows),
+        tol=SELECTION_TOL,
+        least_gain=SELECTION_GAIN / n_rows,
+        max_steps=SELECTION_STEPS,
     )
     return mean_log_likelihood(masses, folds, (1 - TRACE) * weights + TRACE / len(weights))
