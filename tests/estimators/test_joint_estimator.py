@@ -9,9 +9,10 @@ from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, Jo
 from jointwise.estimators import gaussian_blocks
 from jointwise.estimators.joint_estimator import _suits
 from jointwise.exceptions import InputError
-from jointwise.fitting import stack, weighing
+from jointwise.fitting import weighing
 from jointwise.fitting.blocks import BlockChoice, choose_blocks
 from jointwise.fitting.choice.folds import SMALL_TABLE
+from jointwise.fitting.learners import Work
 from jointwise.fitting.trees import MOST_COLUMNS
 from jointwise.fitting.weighing import MOST_LOSS
 from jointwise.joint.product import ProductMixture
@@ -235,7 +236,7 @@ def test_a_killed_fit_goes_on(tmp_path, fitted, told):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_interrupt_keeps_the_experts_fitted_by_then(monkeypatch):
-    learn = stack._Work.fit
+    learn = Work.fit
 
     def interrupted(self, name, rows, what, callback=None):
         found = learn(self, name, rows, what, callback)
@@ -247,7 +248,7 @@ def test_an_interrupt_keeps_the_experts_fitted_by_then(monkeypatch):
             return replace(found, final=tuple(replace(run, status=Status.INTERRUPTED) for run in found.final))
         return found
 
-    monkeypatch.setattr(stack._Work, "fit", interrupted)
+    monkeypatch.setattr(Work, "fit", interrupted)
     model = small(on_interrupt="keep", verbose=True).fit(columns())
     assert model.fit_.was_interrupted
     assert len(model.fit_.fits) == 1

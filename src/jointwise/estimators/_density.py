@@ -22,8 +22,9 @@ from jointwise.exceptions import InputError, StorageError
 from jointwise.fitting import Fit, Options
 from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import check_checkpoint
+from jointwise.fitting.learners import Learner
 from jointwise.fitting.order import with_columns
-from jointwise.fitting.stack import Learner, StackFit, StackOptions
+from jointwise.fitting.stack import StackFit, StackOptions
 from jointwise.fitting.trees import TreeFit, TreeOptions
 from jointwise.marginals import Profile
 from jointwise.rows.base import Rows

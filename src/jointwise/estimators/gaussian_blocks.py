@@ -18,8 +18,8 @@ from jointwise.fitting.blocks.choice import ROWS_PER_COMPONENT, short_run
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.start import start_groups
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.learners import Known, Learner
 from jointwise.fitting.order import in_order
-from jointwise.fitting.stack import Known, Learner
 from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows

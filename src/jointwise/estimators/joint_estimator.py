@@ -22,10 +22,9 @@ from jointwise.estimators.tree_mixture import TreeMixture
 from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting.blocks import WARPS, choose_columns
 from jointwise.fitting.checkpoint import open_checkpoint
-from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.fitting.trees import MOST_COLUMNS
-from jointwise.fitting.weighing import MOST_LOSS, PART_COLUMNS
+from jointwise.fitting.weighing import MOST_LOSS, has_parts
 from jointwise.rows.base import Rows
 
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
@@ -247,8 +246,7 @@ def _suits(expert: ExpertEstimator[Any], rows: Rows, most_loss: float = MOST_LOS
     if isinstance(expert, GaussianBlocks):
         return len(choose_columns(rows).columns) >= LEAST_BLOCK
     if isinstance(expert, TreeMixture):
-        by_parts = len(rows) >= SMALL_TABLE and len(rows.axes) > PART_COLUMNS and most_loss > 0
-        if expert.n_components == "many" and not by_parts:
+        if expert.n_components == "many" and not has_parts(rows, most_loss):
             return False
         return LEAST_TREE <= len(rows.axes) <= MOST_COLUMNS
     return True

@@ -20,9 +20,9 @@ from jointwise.fitting import Choice, Fit, Options, fit, fit_pairs, fit_rows
 from jointwise.fitting.average import average
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice import choose_model, short_fit
+from jointwise.fitting.learners import Known, Learner
 from jointwise.fitting.order import in_order
 from jointwise.fitting.possible import made_possible
-from jointwise.fitting.stack import Known, Learner
 from jointwise.joint.density import JointDensity
 from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows

@@ -14,8 +14,8 @@ from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import ExpertEstimator
 from jointwise.estimators._tables import generator
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.learners import Known, Learner
 from jointwise.fitting.order import in_order
-from jointwise.fitting.stack import Known, Learner
 from jointwise.fitting.trees import TreeChoice, TreeFit, TreeOptions, choose_trees, fit_pairs_tree, fit_trees
 from jointwise.fitting.trees.choice import short_run
 from jointwise.fitting.trees.design import TreeDesign

@@ -23,6 +23,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray
+from jointwise.fitting.choice.folds import SMALL_TABLE
+from jointwise.rows.base import Rows
 from jointwise.solvers import simplex_weights
 
 # Prior of an expert, in held-out rows.
@@ -147,6 +149,11 @@ def kept_weights(names: Sequence[str], weigh: Callable[[list[str]], FloatArray])
         if found.min() >= LEAST_WEIGHT or len(left) == 1:
             return dict(zip(left, found.tolist(), strict=True))
         left.pop(int(np.argmin(found)))
+
+
+def has_parts(rows: Rows, loss: float = MOST_LOSS) -> bool:
+    """Whether experts are weighed by parts of rows too: large tables with more columns than a part."""
+    return len(rows) >= SMALL_TABLE and len(rows.axes) > PART_COLUMNS and loss > 0
 
 
 def parts_of(X: FloatArray, rng: np.random.Generator) -> FloatArray:

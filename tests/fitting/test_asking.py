@@ -5,18 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jointwise.fitting.asking import FAR_BEHIND, Asked, _gain, ask, looked, weaken, weights_by_parts
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.stack import (
-    FAR_BEHIND,
-    Learner,
-    _ask,
-    _Asked,
-    _gain,
-    _looked,
-    _weaken,
-    _weights_by_parts,
-    _Work,
-)
+from jointwise.fitting.learners import Learner, Work
 from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS, N_PARTS
 
 
@@ -26,13 +17,13 @@ def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
     often = np.where(np.arange(100) < 50, 0.0, -9.0)
     close = good - 0.5 * FAR_BEHIND
     logs = {"good": np.where(np.arange(100) < 2, -9.0, good), "odd": odd, "often": often, "close": close}
-    assert _looked(logs, np.ones(100), list(logs)).near == ["good", "close", "often"]  # the best of the look first
+    assert looked(logs, np.ones(100), list(logs)).near == ["good", "close", "often"]  # the best of the look first
 
 
 def test_an_expert_without_a_look_is_asked() -> None:
     logs = {"good": np.full(9, -1.0), "far": np.full(9, -99.0)}
-    assert _looked(logs, np.ones(9), ["good", "far", "unseen"]).near == ["good", "unseen"]
-    assert _looked({}, np.ones(9), ["unseen"]).near == ["unseen"]
+    assert looked(logs, np.ones(9), ["good", "far", "unseen"]).near == ["good", "unseen"]
+    assert looked({}, np.ones(9), ["unseen"]).near == ["unseen"]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 40))
@@ -42,9 +33,9 @@ def test_a_gain_and_its_error_are_those_of_repeated_rows(seed: int, k: int, n: i
     sums = []
     for _ in range(2):
         logs = {str(name): rng.normal(-3, 1, n) for name in range(k)}
-        weights = _Asked(logs, counts.astype(float), {}, []).weights
+        weights = Asked(logs, counts.astype(float), {}, []).weights
         sums.append([np.log(sum(w * np.exp(logs[name][i]) for name, w in weights.items())) for i in range(n)])
-        sums[-1] = (_Asked(logs, counts.astype(float), {}, []), np.repeat(sums[-1], counts))
+        sums[-1] = (Asked(logs, counts.astype(float), {}, []), np.repeat(sums[-1], counts))
     (before, low), (after, high) = sums
     gain, error = _gain(before, after)
     assert gain == pytest.approx(np.mean(high - low), abs=1e-12)
@@ -91,8 +82,8 @@ def weakened(*scores, n_rows: int = 60):
     experts = {str(k): Scripted(score) for k, score in enumerate(scores)}
     folds = [(Some(n_rows), Some(2 * n_rows + fold)) for fold in range(3)]
     learners = {name: expert.learner(name) for name, expert in experts.items()}
-    work = _Work(learners, Some(3 * n_rows), 0, Checkpoint(), lambda _: None, {})
-    work, asked = _weaken(work, _ask(work, folds), folds)
+    work = Work(learners, Some(3 * n_rows), 0, Checkpoint(), lambda _: None, {})
+    work, asked = weaken(work, ask(work, folds), folds)
     return work, asked, list(experts.values())
 
 
@@ -168,8 +159,8 @@ def test_a_stack_loses_no_more_than_stated_on_rows(seed: int, k: int) -> None:
         str(name): Parted(rng.normal(rng.normal(-9, 2), 1, n), rng.normal(rng.normal(-3, 1), 1, N_PARTS * n))
         for name in range(k)
     }
-    asked = _Asked({name: density.rows for name, density in densities.items()}, np.ones(n), {}, [])
-    work = _Work(dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities)
-    weights = _weights_by_parts(work, asked, Some(n, 5), MOST_LOSS)
+    asked = Asked({name: density.rows for name, density in densities.items()}, np.ones(n), {}, [])
+    work = Work(dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities)
+    weights = weights_by_parts(work, asked, Some(n, 5), MOST_LOSS)
     assert sum(weights.values()) == pytest.approx(1)
     assert asked.mean_of_sum(weights) >= asked.mean_of_sum(asked.weights) - MOST_LOSS

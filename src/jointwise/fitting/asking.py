@@ -1,0 +1,175 @@
+"""Asking experts about held-out rows: their log-densities, the weights these give, and priors that rows bear.
+
+Experts that a short look finds far behind are not asked, and one that has no weight on the first held-out rows is not
+asked about the others.
+
+A sum averages what chance makes of each expert, so it bears weaker priors than the experts chose for themselves. Those
+of all experts are weakened together, step by step, while the held-out rows gain by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.fitting.learners import Work
+from jointwise.fitting.weighing import (
+    LEAST_ERRORS,
+    answering_weights,
+    kept_weights,
+    mean_and_error,
+    parts_of,
+    stacking_weights,
+    sum_logs,
+)
+from jointwise.rows.coded import CodedRows
+
+# An expert that has less weight than this after a short look, and is this far behind the best in nats of a held-out
+# row, is left: a few odd rows are all it could serve.
+LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
+# Weaker priors are kept if a held-out row gains this many nats by them, and more than noise.
+LEAST_GAIN = 5e-3
+
+Fold = tuple[CodedRows, CodedRows]
+
+
+def ask(work: Work, folds: Sequence[Fold]) -> Asked:
+    """Ask experts for the log-densities of held-out rows; after each fold, only those with some weight go on.
+
+    Those that a short look finds far behind are not asked at all.
+    """
+    asked = Asked({name: np.empty(0) for name in work.learners}, np.empty(0), {}, [])
+    for fold, (part, rest) in enumerate(folds):
+        X = part.values()
+        if not fold:
+            asked = looked(work.looks(rest, X), _counts(part), list(work.learners))
+        names = asked.weights if fold else asked.near
+        found = {name: work.held_out(name, fold, rest, X) for name in names}
+        asked = asked.further(found, _counts(part))
+    return asked
+
+
+def _counts(rows: CodedRows) -> FloatArray:
+    return np.ones(len(rows)) if rows.weights is None else rows.weights
+
+
+def weaken(work: Work, asked: Asked, folds: Sequence[Fold]) -> tuple[Work, Asked]:
+    """Weaken the priors of all experts that are kept together, while held-out rows gain by it."""
+    while folds and (weaker := work.weaker(asked.weights)):
+        trial = work.with_weaker(weaker)
+        found = _ask_again(trial, asked, weaker, folds)
+        if found is None:
+            break
+        work, asked = trial, found
+    return work, asked
+
+
+def _ask_again(work: Work, asked: Asked, names: Iterable[str], folds: Sequence[Fold]) -> Asked | None:
+    """Ask some experts again, with weaker priors; None as soon as held-out rows do not gain by these."""
+    again = Asked({name: np.empty(0) for name in names}, np.empty(0), {}, [])
+    for fold, (part, rest) in enumerate(folds):
+        X = part.values()
+        again = again.further({name: work.held_out(name, fold, rest, X) for name in names}, _counts(part))
+        before = asked.on_first(len(again.counts))
+        after = replace(before, logs={**before.logs, **again.logs})
+        gain, error = _gain(before, after)
+        if not gain > LEAST_GAIN:
+            return None
+    return replace(asked, logs={**asked.logs, **again.logs}) if gain > LEAST_ERRORS * error else None
+
+
+def _gain(before: Asked, after: Asked) -> tuple[float, float]:
+    """Return the gain of a held-out row under the weighted sum, and its standard error."""
+    return mean_and_error(after.logs_of_sum(after.weights) - before.logs_of_sum(before.weights), before.counts)
+
+
+def looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[str]) -> Asked:
+    """Return what a short look says: the mean log-densities of experts, and those that are asked.
+
+    Those are the experts that are not far behind, and those at which nobody looked.
+    """
+    asked = Asked({name: np.empty(0) for name in names}, np.empty(0), {}, names)
+    if not logs:
+        return asked
+    first = Asked(logs, counts, {}, [])
+    scores = {name: first.mean(name) or 0.0 for name in logs}
+    least = max(scores.values()) - FAR_BEHIND
+    far = [name for name in logs if first.weights.get(name, 0.0) < LOOK_WEIGHT and scores[name] <= least]
+    # the best chooses first, and others like it begin from its choice
+    near = sorted((name for name in names if name not in far), key=lambda name: -scores.get(name, -np.inf))
+    return replace(asked, looks=scores, near=near)
+
+
+def weights_by_parts(work: Work, asked: Asked, part: CodedRows, most_loss: float) -> dict[str, float]:
+    """Return the weights that predict parts of the held-out rows of a large table best, with a small loss on rows."""
+    work.tell("asking about parts of held-out rows")
+    X = parts_of(part.values(), np.random.default_rng([work.seed, len(work.learners)]))
+    logs = {name: work.first[name].mixture.logpdf(X) for name in asked.known}
+
+    def weigh(names: list[str]) -> FloatArray:
+        rows, counts = asked.stacked(names), asked.counts
+        # what these lose already, without those that were dropped
+        lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
+        parts = np.stack([logs[name] for name in names], axis=1)
+        return answering_weights(rows, parts, counts, max(most_loss - max(lost, 0.0), 0.0))
+
+    found = kept_weights(asked.known, weigh)
+    return found if asked.loss(found) <= most_loss else asked.weights
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Log-densities of held-out rows by expert, and how often each row counts; some experts know the first only."""
+
+    logs: Mapping[str, FloatArray]
+    counts: FloatArray
+    looks: Mapping[str, float]
+    near: Sequence[str]
+
+    def further(self, found: Mapping[str, FloatArray], counts: FloatArray) -> Asked:
+        """Return it with the log-densities of further rows."""
+        logs = {name: np.concatenate([log, found.get(name, np.empty(0))]) for name, log in self.logs.items()}
+        return Asked(logs, np.concatenate([self.counts, counts]), self.looks, self.near)
+
+    def on_first(self, n: int) -> Asked:
+        """Return what the experts that were kept say of the first rows."""
+        return Asked({name: self.logs[name][:n] for name in self.weights}, self.counts[:n], {}, [])
+
+    @property
+    def known(self) -> list[str]:
+        """The experts that know all rows."""
+        return [name for name, log in self.logs.items() if len(log) == len(self.counts)]
+
+    def stacked(self, names: Iterable[str]) -> FloatArray:
+        """Log-density of each row under some experts that know all; shape (n, experts)."""
+        return np.stack([self.logs[name] for name in names], axis=1)
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Weights by rows of the experts that know all rows and are worth keeping, by name."""
+        return kept_weights(self.known, lambda names: stacking_weights(self.stacked(names), self.counts))
+
+    def mean(self, name: str) -> float | None:
+        """Mean log-density of the rows that an expert knows, or of a short look; None where there is neither."""
+        log = self.logs[name]
+        if not len(log):
+            return self.looks.get(name)
+        return float(np.average(log, weights=self.counts[: len(log)]))
+
+    def mean_of_sum(self, weights: Mapping[str, float]) -> float | None:
+        """Mean log-density of all rows under a weighted sum; None where there are none."""
+        if not len(self.counts):
+            return None
+        return float(np.average(self.logs_of_sum(weights), weights=self.counts))
+
+    def loss(self, weights: Mapping[str, float]) -> float:
+        """Mean log-density that a row loses by weights that are not those by rows."""
+        return (self.mean_of_sum(self.weights) or 0.0) - (self.mean_of_sum(weights) or 0.0)
+
+    def logs_of_sum(self, weights: Mapping[str, float]) -> FloatArray:
+        """Log-density of each row under a weighted sum."""
+        return sum_logs(self.stacked(weights), np.array(list(weights.values())))

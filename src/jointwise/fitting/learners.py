@@ -1,0 +1,125 @@
+"""Learners: how an expert of a stack is learned, and what the experts of a table have learned so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.dictionary import Dictionary
+from jointwise.fitting.blocks import BlockFit
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.choice.folds import SMALL_TABLE
+from jointwise.fitting.result import Fit
+from jointwise.fitting.trees import TreeFit
+from jointwise.joint.density import JointDensity
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+
+Callback = Callable[[int, float], None]
+# The best dictionaries of columns by themselves, by name.
+Known = Mapping[str, Dictionary]
+AnyFit = Fit | BlockFit | TreeFit
+
+
+@dataclass(frozen=True)
+class Learner:
+    """How an expert is learned.
+
+    Parameters
+    ----------
+    name : str
+    look : callable, optional
+        Returns the density of a short fit with usual settings, from rows, a generator and known dictionaries. None for
+        an expert that is asked in any case.
+    choose : callable
+        Returns what is to be fitted, from rows, a generator, a checkpoint, known dictionaries and what other experts
+        have chosen so far, by name.
+    single : callable
+        Returns what was chosen, with one model instead of an average of several.
+    fit : callable
+        Returns a fit, from rows, what was chosen, a generator, a callback and a checkpoint.
+    in_folds : callable
+        Returns what was chosen, as it suits the fewer rows that folds learn from.
+    weaker : callable
+        Returns what was chosen, with the next weaker prior; None if there is none.
+    """
+
+    name: str
+    look: Callable[[Rows, np.random.Generator, Known], JointDensity] | None
+    choose: Callable[[Rows, np.random.Generator, Checkpoint, Known, Mapping[str, Any]], Any]
+    single: Callable[[Any], Any]
+    fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], AnyFit]
+    in_folds: Callable[[Any], Any] = lambda choice: choice
+    weaker: Callable[[Any], Any] = lambda _: None
+
+
+@dataclass(frozen=True)
+class Work:
+    """The experts at work: what each has chosen (`choices`), and what it has learned from which rows.
+
+    `first` are the densities learned without the first held-out rows, `weakened` is how often priors were weakened.
+    """
+
+    learners: Mapping[str, Learner]
+    rows: Rows
+    seed: int
+    checkpoint: Checkpoint
+    tell: Callable[[str], None]
+    known: Known
+    choices: dict[str, Any] = field(default_factory=dict)
+    first: dict[str, JointDensity] = field(default_factory=dict)
+    weakened: int = 0
+
+    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> AnyFit:
+        """Fit an expert to some rows, as it has chosen from all."""
+        learner, number = self.learners[name], list(self.learners).index(name)
+        if name not in self.choices:
+            self.tell(f"{name}: choosing")
+            rng = np.random.default_rng([self.seed, number])
+            record = self.checkpoint.section(f"{name}: choice", rng)
+            self.choices[name] = learner.choose(self.rows, rng, record, self.known, self.choices)
+        self.tell(f"{name}: fitting {what}")
+        rng = np.random.default_rng([self.seed, number, 1])
+        record = self.checkpoint.section(f"{name}: {what}", rng)
+        choice = self.choices[name]
+        if rows is not self.rows:
+            choice = learner.in_folds(choice)
+            if len(self.rows) >= SMALL_TABLE:  # one model of many rows tells enough
+                choice = learner.single(choice)
+        return learner.fit(rows, choice, rng, callback, record)
+
+    def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
+        """Log-density of the encoded rows ``X`` under experts, after a short look at the rest."""
+        self.tell("a short look at every expert")
+        found = {}
+        for number, (name, learner) in enumerate(self.learners.items()):
+            if learner.look is not None:
+                rng = np.random.default_rng([self.seed, number, 2])
+                found[name] = learner.look(rest, rng, self.known).mixture.logpdf(X)
+        return found
+
+    def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
+        """Log-density of the encoded rows ``X`` under an expert learned from the rest."""
+        priors = f", with weaker priors ({self.weakened})" if self.weakened else ""
+        density = self.fit(name, rest, f"rows without part {fold + 1}{priors}").density
+        if fold == 0:
+            self.first[name] = density
+        return density.mixture.logpdf(X)
+
+    def weaker(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return the choices with the next weaker priors, of those experts that have any."""
+        found = {name: self.learners[name].weaker(self.choices[name]) for name in names}
+        return {name: choice for name, choice in found.items() if choice is not None}
+
+    def with_weaker(self, choices: Mapping[str, Any]) -> Work:
+        """Return the same experts, some with choices of weaker priors."""
+        choices = {**self.choices, **choices}
+        return replace(self, choices=choices, first=dict(self.first), weakened=self.weakened + 1)
+
+    def without_first(self, weights: Mapping[str, float]) -> JointDensity:
+        """Return the sum of experts learned without the first held-out rows."""
+        return JointDensity.mix([self.first[name] for name in weights], list(weights.values()))
