@@ -20,11 +20,8 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
 const LITTLE = 3;
-/**
- * Milliseconds of a step above which another thread computes. It costs some 30 by itself, and below, slices keep the page
- * awake.
- */
-const SLOW = 90;
+/** Milliseconds of a step above which another thread computes those that follow. */
+const SLOW = 30;
 /** Milliseconds after which cards are drawn though others in view are not there yet. */
 const PATIENCE = 150;
 /** Groups of the target when columns are asked what they tell, and cells of a heat map in each direction. */
@@ -366,7 +363,7 @@ export class Explorer {
       if (answers !== this.prior && answers.cost > SLOW) this.slow.add(written(answers.condition));
     }
     this.helped = this.slow.size > 1;
-    if (this.helped) this.helper.prepare();
+    if (this.slow.size) this.helper.prepare();
   }
 
   private spend(milliseconds: number): void {
