@@ -211,7 +211,7 @@ function picture(
     @pointerdown=${(event: PointerEvent) => drag(explorer, n, event)}>
     ${
       now
-        ? svg`<path class="now" d=${now.area}/><path class="outline" d=${now.line}/>
+        ? svg`<path class="now" d=${now.area}/><path class="contour" d=${now.line}/>
       ${tailBoxes(now.tails).map((box) => svg`<rect class="now" x=${box.x} y=${box.y} width=${box.width} height=${box.height}/>`)}`
         : nothing
     }

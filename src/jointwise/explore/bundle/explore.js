@@ -38,7 +38,7 @@ var da=Symbol.for("preact-signals");function Xn(){if(Et>1)Et--;else{var e,t=!1;f
     <span class="share">${r?F(r[1]):"\u2013"}</span></button></li></ul>`}function qu(e,t,n,r,i){let o=e.columns[t],s=e.condition.get(t);return _`${zu(e,t,n,r)} ${ju(e,t,n)} ${Wu(o,n,r,Vu(e),s)}
     ${Gu(e,t,s,i)}`}function zu(e,t,n,r){let i=e.columns[t],o=e.condition.get(t),s=n&&pe(i,n),a=r&&pe(i,r),l=Math.max(1e-12,...s??[],...a??[]),u=s&&ge(i,s,l),h=a&&ge(i,a,l),[c,f]=Gn(i,o);return _`<svg class="picture" viewBox=${`0 0 ${L} ${zn}`} role="group" aria-label=${`Range of ${k(i.name)}`}
     @pointerdown=${m=>Bu(e,t,m)}>
-    ${u?I`<path class="now" d=${u.area}/><path class="outline" d=${u.line}/>
+    ${u?I`<path class="now" d=${u.area}/><path class="contour" d=${u.line}/>
       ${Hn(u.tails).map(m=>I`<rect class="now" x=${m.x} y=${m.y} width=${m.width} height=${m.height}/>`)}`:x}
     ${h?I`<path class="before" d=${h.line}/>`:x}
     ${n?Hu(i,n):x} ${Du(e,t)}
