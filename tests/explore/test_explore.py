@@ -162,8 +162,10 @@ def test_evidence_of_the_widget():
     assert known_of(schema, back) == known
     assert back["sex"] == "F"
     assert known_of(schema, {"pay": None}) == {"pay missing": {"codes": [1]}}
+    assert known_of(schema, {"children": {4, 2}}) == {"children": {"codes": [2, 4]}}
+    assert evidence_of(schema, {"children": {"codes": [2, 4]}}) == {"children": {2, 4}}
     with pytest.raises(InputError, match="one value or one range"):
-        known_of(schema, {"children": {1, 2}})
+        known_of(schema, {"pay": {1, 2}})
     with pytest.raises(InputError, match="empty"):
         known_of(schema, {"town": set()})
 
