@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tests.cli.cases import run
-from tests.explore.cases import ATTACK, NAMES, hostile, people
+from tests.explore.cases import ATTACK, NAMES, hostile, large, people
 from tests.explore.parity import random_block
 
 from jointwise.dictionary import Dictionary
@@ -145,6 +145,24 @@ def test_rows_go_along_only_with_a_warning(tmp_path):
     codes = sampled(np.array([[0.0, 0.0, -1.0, 0.0, -1.0, 0.0, 0.0]]), people().schema, np.random.default_rng(0))
     assert codes[0, 2] == -1.0
     assert np.isnan(codes[0, 4])
+
+
+def test_large_matrices_are_written_shorter(monkeypatch):
+    density = large(3, 3_000, 40)
+    (whole,) = exported(density)["experts"]
+    monkeypatch.setattr("jointwise.explore.export.LARGE", 1_000)
+    (short,) = exported(density)["experts"]
+    written = short["coefficients"][0]
+    assert isinstance(short["coefficients"][1], np.ndarray)
+    b, weights = density.mixture.coefficients[0], density.mixture.weights
+    restored = (written["ratios"] * written["margin"]).T
+    error = np.abs(restored - b) / np.maximum(b, 1e-25)
+    rare = b @ weights < 1e-3
+    assert rare.any()
+    assert not rare.all()
+    assert error[rare].max() < 6.2e-5
+    assert error[~rare].max() < 2e-7
+    assert len(packed({"a": short["coefficients"][0]})) < 0.75 * len(packed({"a": whole["coefficients"][0]}))
 
 
 def test_evidence_of_the_widget():

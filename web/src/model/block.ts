@@ -9,7 +9,7 @@
 import type { Dictionary, Region } from "./atoms.ts";
 import type { Column } from "./columns.ts";
 import type { Matrix } from "./container.ts";
-import { type Evidence, type Expert, Factors, normalised, type Posterior } from "./expert.ts";
+import { type Coefficients, type Evidence, type Expert, Factors, normalised, type Posterior } from "./expert.ts";
 import { addCut, addGaussian, Bins, condition, largestRatio, type Regression, regression } from "./gaussian.ts";
 import { intervalMass, logInterval, logSumExp } from "./special.ts";
 import { Warp, type WarpParts } from "./warp.ts";
@@ -34,7 +34,7 @@ export interface BlockParts {
   low: Matrix | null;
   high: Matrix | null;
   log_inside: Matrix | null;
-  coefficients: Matrix[];
+  coefficients: Coefficients[];
   dictionaries: number[];
 }
 
