@@ -20,8 +20,10 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
 const LITTLE = 3;
-/** Milliseconds of a step above which another thread computes those that follow. */
-const SLOW = 30;
+/** Milliseconds of a step above which another thread computes those that follow, and below which it no longer does. */
+const [SLOW, QUICK] = [30, 20];
+/** Milliseconds that a drawing waits for the answers, so that there is but one. */
+const SOON = 60;
 /** Milliseconds after which cards are drawn though others in view are not there yet. */
 const PATIENCE = 150;
 /** Groups of the target when columns are asked what they tell, and cells of a heat map in each direction. */
@@ -72,9 +74,13 @@ export class Explorer {
   /** Whether all cards in view have their answers, and when they were drawn last. */
   private complete = false;
   private drawn = 0;
+  /** When the last change was made. */
+  private began = 0;
 
   /** Whether steps take so long that another thread computes them. */
   private helped = false;
+  /** Steps in a row that took the other thread little time. */
+  private quick = 0;
   private readonly slow = new Set<string>();
   private last: Answers | undefined;
 
@@ -283,11 +289,18 @@ export class Explorer {
     return all.some((m) => [...this.answers.value, this.prior].some((answers) => answers.ready && !answers.has(m)));
   }
 
+  /** Whether the answers for the cards in view may come any moment, so that drawing can wait for them. */
+  get expects(): boolean {
+    if (performance.now() > this.began + SOON) return false;
+    return this.answers.value.some((each) => !each.ready) || !this.seesAll();
+  }
+
   // ---- work --------------------------------------------------------------------------------------------------------
 
-  private restart(sort: Sort, target: number, pair: readonly number[]): void {
+  private restart(sort: Sort, target: number, pair: readonly number[], begins = true): void {
     this.complete = false;
     this.drawn = performance.now();
+    if (begins) this.began = this.drawn;
     this.consult();
     this.jobs = [this.inView()];
     if (this.answers.value.some((answers) => !answers.ready)) {
@@ -302,7 +315,7 @@ export class Explorer {
   }
 
   private again(): void {
-    untracked(() => this.restart(this.sort.value, this.target.value, this.pair.value));
+    untracked(() => this.restart(this.sort.value, this.target.value, this.pair.value, false));
   }
 
   /** Ask the other thread for what is not ready; without one, compute it here. */
@@ -325,6 +338,7 @@ export class Explorer {
     const key = answers.ready ? `${written(answers.condition)} ${columns.join()}` : written(answers.condition);
     this.helper?.ask(key, evidenceOf(this.columns, answers.condition), columns, (reply) => {
       answers.take(reply, columns);
+      this.calm(reply.milliseconds);
       this.again();
     });
   }
@@ -364,6 +378,15 @@ export class Explorer {
     }
     this.helped = this.slow.size > 1;
     if (this.slow.size) this.helper.prepare();
+  }
+
+  /** If two steps took little, do those that follow here: a thread costs a frame or so by itself. */
+  private calm(milliseconds: number): void {
+    this.quick = milliseconds < QUICK ? this.quick + 1 : 0;
+    if (this.quick < 2) return;
+    this.helped = false;
+    this.quick = 0;
+    this.slow.clear();
   }
 
   private spend(milliseconds: number): void {
