@@ -86,7 +86,7 @@ def large(n_columns, n_categories, n_components):
 def heavy():
     """So many Gaussian components that a step with three ranges takes a while."""
     variables = tuple(Variable(f"x{n}", "continuous") for n in range(6))
-    return JointDensity(Schema(variables), plain(3, d=6, n_components=2_000))
+    return JointDensity(Schema(variables), plain(3, d=6, n_components=5_000))
 
 
 def spiked(n_spikes):

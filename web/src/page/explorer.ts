@@ -20,8 +20,11 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
 const LITTLE = 3;
-/** Milliseconds of a step above which another thread computes those that follow, and below which it no longer does. */
-const [SLOW, QUICK] = [30, 20];
+/**
+ * Milliseconds of a step above which another thread computes those that follow, and below which it no longer does. A
+ * thread adds some 20 to a step, and slices keep the page awake without it: docs/explore.md has the figures.
+ */
+const [SLOW, QUICK] = [90, 45];
 /** Milliseconds that a drawing waits for the answers, so that there is but one. */
 const SOON = 60;
 /** Milliseconds after which cards are drawn though others in view are not there yet. */
