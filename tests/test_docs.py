@@ -115,6 +115,11 @@ def test_every_name_of_the_reference_has_an_example(module, name):
     assert ">>>" in inspect.getdoc(getattr(import_module(module), name))
 
 
+def test_every_example_runs():
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md"), *ROOT.glob("src/**/*.py")]
+    assert not [str(page) for page in pages if "doctest: +SKIP" in page.read_text()]
+
+
 @pytest.mark.parametrize("name", [name for module, name in reference() if "exceptions" in module])
 def test_every_error_and_warning_has_a_remedy(name):
     if name != "JointwiseError":  # the base of all

@@ -15,8 +15,8 @@ READY = "const r = document.querySelector('#explore'); return !!r?.querySelector
 
 
 @contextmanager
-def browser(width=1360, height=1000, *, dark=False, reduced=False):
-    """A window of its own that cannot reach any network."""
+def browser(width=1360, height=1000, *, dark=False, reduced=False, offline=True):
+    """A window of its own that cannot reach any network, unless a server of this machine is wanted."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -29,8 +29,9 @@ def browser(width=1360, height=1000, *, dark=False, reduced=False):
         driver = webdriver.Chrome(service=Service(DRIVER), options=options)
         try:
             driver.execute_cdp_cmd("Network.enable", {})
-            offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-            driver.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
+            if offline:
+                none = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+                driver.execute_cdp_cmd("Network.emulateNetworkConditions", none)
             media = {"prefers-color-scheme": "dark" if dark else "light"}
             media |= {"prefers-reduced-motion": "reduce"} if reduced else {}
             features = [{"name": name, "value": value} for name, value in media.items()]

@@ -86,4 +86,12 @@ def large(n_columns, n_categories, n_components):
 def heavy():
     """So many Gaussian components that a step with three ranges takes a while."""
     variables = tuple(Variable(f"x{n}", "continuous") for n in range(6))
-    return JointDensity(Schema(variables), plain(3, d=6, n_components=2_000))
+    return JointDensity(Schema(variables), plain(3, d=6, n_components=5_000))
+
+
+def spiked(n_spikes):
+    """A number that often has one of many values."""
+    atoms = Dictionary.grid("gaussian", 5, 35, n=4, scale=8.0) + Dictionary.points(np.arange(n_spikes))
+    share = np.concatenate([np.full(4, 0.1), np.full(n_spikes, 0.6 / n_spikes)])
+    variable = Variable("paid", "continuous", spikes=tuple(float(k) for k in range(n_spikes)), observed=(0, 40))
+    return JointDensity(Schema((variable,)), ProductMixture([1.0], [share[:, None]], [atoms]))

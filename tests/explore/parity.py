@@ -9,6 +9,7 @@ import argparse
 import json
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from tests.joint.block_cases import BEND, covariances
@@ -19,7 +20,7 @@ from tests.joint.forest_cases import ALL, random_forest
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, JointwiseError
 from jointwise.explore.container import packed
-from jointwise.explore.export import all_cells, exported
+from jointwise.explore.export import LARGE, all_cells, exported
 from jointwise.families import Beta, Cauchy, Gamma, GeneralizedGaussian, Logistic, LogNormal
 from jointwise.joint import JointDensity, ProductMixture
 from jointwise.joint.block import BlockMixture
@@ -28,12 +29,13 @@ from jointwise.joint.events import Interval, Point, Values
 from jointwise.tables.variables import Kind, Schema, Variable
 from jointwise.warps import Warp
 
-SORTS = ("product", "forest", "block", "sum", "given")
+# "short" is a product whose coefficients are written as those of large matrices are.
+SORTS = ("product", "forest", "block", "sum", "given", "short")
 
 
 def random_any(rng, sort):
     """A density of one sort."""
-    if sort == "product":
+    if sort in ("product", "short"):
         density = random_density(rng, rng.choice(KINDS, rng.integers(2, 6)), int(rng.integers(1, 9)))
         return with_families(rng, density) if rng.random() < 0.5 else density
     if sort == "forest":
@@ -193,7 +195,8 @@ def write(path, n_densities, n_events, seed):
                         continue
                     regions = cells(density)
                     found = [each for each in (answers(rng, density, regions) for _ in range(n_events)) if each]
-                line = {"sort": sort, "seed": i, "model": packed(exported(density)), "answers": found}
+                with patch("jointwise.explore.export.LARGE", 0 if sort == "short" else LARGE):
+                    line = {"sort": sort, "seed": i, "model": packed(exported(density)), "answers": found}
                 file.write(json.dumps(line) + "\n")
 
 

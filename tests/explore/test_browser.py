@@ -4,13 +4,14 @@ import base64
 import json
 import os
 import shutil
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.explore.browser import CHROMIUM, DRIVER, browser, open_page, settled
-from tests.explore.cases import ATTACK, heavy, hostile, large, people
+from tests.explore.cases import ATTACK, heavy, hostile, large, people, spiked
 
 from jointwise.explore import write_page
 from jointwise.explore.container import packed
@@ -366,6 +367,53 @@ def test_no_barriers(pages, dark, node_modules):
         click(driver, "[data-copy=python]")
         driver.execute_script(AXE.read_text())
         assert not driver.execute_async_script("axe.run().then(arguments[0])")["violations"]
+
+
+def test_several_values_of_an_integer(page):
+    for value in (0, 4):
+        at = card(page, "children").find_element("css selector", f'[data-value="{value}"]')
+        at.click()
+        settled(page)
+    assert chips(page) == ["children = 0 or 4"]
+    assert eventually(page, "a=3s0.4")
+    given = people().condition({"children": {0, 4}})
+    assert shares(page, "sex") == dict(zip("FM", expected_shares(given, "sex"), strict=True))
+    pressed = card(page, "children").find_elements("css selector", '[data-value][aria-pressed="true"]')
+    assert [each.get_attribute("data-value") for each in pressed] == ["0", "4"]
+    pressed[0].click()
+    settled(page)
+    assert chips(page) == ["children = 4"]
+    # by keys alone
+    one(page, '[data-value="2"]').send_keys(" ")
+    settled(page)
+    assert chips(page) == ["children = 2 or 4"]
+    one(page, '[data-value="2"]').send_keys("\n")
+    one(page, '[data-value="4"]').send_keys("\n")
+    settled(page)
+    assert not chips(page)
+
+
+def eventually(driver, state):
+    """Whether the address holds a state before long."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        if state in driver.execute_script("return location.hash"):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_more_spikes_than_a_few(window, tmp_path):
+    open_page(window, write_page(spiked(40), tmp_path / "spiked.html"))
+    assert len(window.find_elements("css selector", ".spike")) == 6
+    click(window, ".spikes .more")
+    assert len(window.find_elements("css selector", ".spike")) == 40
+    one(window, ".spikes .find").send_keys("37")
+    settled(window)
+    click(window, ".spike")
+    assert chips(window) == ["paid = 37"]
+    click(window, ".spikes .more")
+    assert one(window, '.spike[aria-pressed="true"]').text.startswith("37")
 
 
 WIDGET = """<!doctype html><meta charset="utf-8"><style>%s</style><div id="explore"></div><script type="module">

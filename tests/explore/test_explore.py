@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tests.cli.cases import run
-from tests.explore.cases import ATTACK, NAMES, hostile, people
+from tests.explore.cases import ATTACK, NAMES, hostile, large, people
 from tests.explore.parity import random_block
 
 from jointwise.dictionary import Dictionary
@@ -147,6 +147,24 @@ def test_rows_go_along_only_with_a_warning(tmp_path):
     assert np.isnan(codes[0, 4])
 
 
+def test_large_matrices_are_written_shorter(monkeypatch):
+    density = large(3, 3_000, 40)
+    (whole,) = exported(density)["experts"]
+    monkeypatch.setattr("jointwise.explore.export.LARGE", 1_000)
+    (short,) = exported(density)["experts"]
+    written = short["coefficients"][0]
+    assert isinstance(short["coefficients"][1], np.ndarray)
+    b, weights = density.mixture.coefficients[0], density.mixture.weights
+    restored = (written["ratios"] * written["margin"]).T
+    error = np.abs(restored - b) / np.maximum(b, 1e-25)
+    rare = b @ weights < 1e-3
+    assert rare.any()
+    assert not rare.all()
+    assert error[rare].max() < 6.2e-5
+    assert error[~rare].max() < 2e-7
+    assert len(packed({"a": short["coefficients"][0]})) < 0.75 * len(packed({"a": whole["coefficients"][0]}))
+
+
 def test_evidence_of_the_widget():
     schema = people().schema
     evidence = {
@@ -162,8 +180,10 @@ def test_evidence_of_the_widget():
     assert known_of(schema, back) == known
     assert back["sex"] == "F"
     assert known_of(schema, {"pay": None}) == {"pay missing": {"codes": [1]}}
+    assert known_of(schema, {"children": {4, 2}}) == {"children": {"codes": [2, 4]}}
+    assert evidence_of(schema, {"children": {"codes": [2, 4]}}) == {"children": {2, 4}}
     with pytest.raises(InputError, match="one value or one range"):
-        known_of(schema, {"children": {1, 2}})
+        known_of(schema, {"pay": {1, 2}})
     with pytest.raises(InputError, match="empty"):
         known_of(schema, {"town": set()})
 

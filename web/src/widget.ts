@@ -4,10 +4,10 @@ import { effect } from "@preact/signals-core";
 import { unpacked } from "./model/container.ts";
 import type { Column, ModelParts } from "./model/model.ts";
 import { Explorer } from "./page/explorer.ts";
-import { type Condition, type Known, range, written } from "./page/known.ts";
+import { type Condition, type Known, range, setOf, written } from "./page/known.ts";
 import { mount } from "./page/mount.ts";
 
-/** What Python holds: by name, the positions of categories, or the ends of a range. */
+/** What Python holds: by name, the positions of categories (or some integers), or the ends of a range. */
 type Plain = Record<string, { codes: number[] } | { ends: [number | null, number | null] }>;
 
 interface Host {
@@ -29,11 +29,12 @@ function plain(columns: readonly Column[], condition: Condition): Plain {
 
 function conditionOf(columns: readonly Column[], given: Plain): Condition {
   const found = new Map<number, Known>();
+  const keep = (n: number, known: Known | undefined) => known && found.set(n, known);
   columns.forEach((column, n) => {
     const each = Object.hasOwn(given, column.name) ? given[column.name] : undefined;
     if (!each) return;
-    const known: Known | undefined = "codes" in each ? { kind: "set", codes: each.codes } : range(...each.ends);
-    if (known) found.set(n, known);
+    if ("ends" in each) keep(n, range(...each.ends));
+    else keep(n, column.categories ? { kind: "set", codes: each.codes } : setOf(each.codes));
   });
   return found;
 }

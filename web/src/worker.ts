@@ -12,6 +12,8 @@ export interface Reply {
   readonly logEvidence: number;
   /** Cells of the columns asked for; none if the evidence is impossible. */
   readonly margins: readonly Float64Array[];
+  /** How long it took to find them. */
+  readonly milliseconds: number;
 }
 
 /** Answer questions from now on: what the script does where there is no page. */
@@ -22,10 +24,12 @@ export function serve(): void {
       model = unpacked(data.packed).then((parts) => new Model(parts as ModelParts));
       return;
     }
-    const posterior = (await model)!.given(data.evidence);
+    const ready = (await model)!;
+    const begin = performance.now();
+    const posterior = ready.given(data.evidence);
     const possible = posterior.logEvidence > Number.NEGATIVE_INFINITY;
     const margins = possible ? data.columns.map((n) => posterior.margin(n)) : [];
-    const reply: Reply = { logEvidence: posterior.logEvidence, margins };
+    const reply: Reply = { logEvidence: posterior.logEvidence, margins, milliseconds: performance.now() - begin };
     postMessage(reply, { transfer: margins.map((margin) => margin.buffer) });
   });
 }

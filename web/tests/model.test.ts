@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { Dictionary, type FamilyParts } from "../src/model/atoms.ts";
+import { addCut, Bins } from "../src/model/gaussian.ts";
 import {
   betainc,
   fastNdtr,
@@ -71,16 +72,31 @@ describe("windows", () => {
     );
   });
   test("one, two and three coordinates", () => {
-    const one = windowNodes([0], [1], [-1], [1], 0, 512);
+    const one = windowNodes([0], [1], [-1], [1], 0, 1);
     near(Math.exp(one.logMass), ndtr(1) - ndtr(-1), 1e-9);
-    const two = windowNodes([0, 0], [1, 0.5, 0.5, 1], [-1, 0], [1, 2], 0, 512);
+    const two = windowNodes([0, 0], [1, 0.5, 0.5, 1], [-1, 0], [1, 2], 0, 1);
     near(Math.exp(two.logMass), BOX_TWO, 1e-7);
-    const three = windowNodes([0, 0, 0], covariance, [-1, 0, -0.5], [1, 2, 3], 0, 8192);
+    const three = windowNodes([0, 0, 0], covariance, [-1, 0, -0.5], [1, 2, 3], 0, 1);
     near(Math.exp(three.logMass), BOX_THREE, 1e-4);
     for (let i = 0; i < three.weights.length; i++) {
       expect(three.points[3 * i]).toBeGreaterThanOrEqual(-1);
       expect(three.points[3 * i + 1]).toBeLessThanOrEqual(2);
     }
+  });
+  test("open windows have finite points, and those that count for little have few", () => {
+    const [open, end] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+    const full = windowNodes([0, 0, 0], covariance, [open, open, 0.5], [1, end, end], 0, 1);
+    const slight = windowNodes([0, 0, 0], covariance, [open, open, 0.5], [1, end, end], 0, 1e-3);
+    for (const { points, weights } of [full, slight]) {
+      expect(points.every(Number.isFinite)).toBe(true);
+      near(
+        weights.reduce((sum, w) => sum + w, 0),
+        1,
+        1e-12,
+      );
+    }
+    expect(slight.weights.length).toBeLessThan(0.01 * full.weights.length);
+    near(slight.logMass, full.logMass, 0.05);
   });
   test("a point inside a window, even far out", () => {
     for (const [a, b] of [
@@ -94,6 +110,52 @@ describe("windows", () => {
       expect(z).toBeLessThan(b);
       expect(logInterval(a, z) - logInterval(a, b)).toBeCloseTo(Math.log(0.5), 1);
     }
+  });
+});
+
+describe("Gaussians in cells", () => {
+  const edges = Float64Array.of(-2, -0.5, 0, 0.75, 3);
+  test("a cut Gaussian, by the table and far out", () => {
+    for (const [mean, scale, low, high] of [
+      [0.2, 1, -0.5, 0.75],
+      [0.2, 1, -0.3, Number.POSITIVE_INFINITY],
+      [9, 1, -1.5, 0.4],
+      [-30, 1, 0.1, 0.6],
+    ]) {
+      const out = new Float64Array(edges.length + 1);
+      addCut(edges, mean, scale, low, high, 1, out, true);
+      const whole = logInterval((low - mean) / scale, (high - mean) / scale);
+      for (let k = 0; k < out.length; k++) {
+        const from = Math.max(k ? edges[k - 1] : Number.NEGATIVE_INFINITY, low);
+        const to = Math.min(k < edges.length ? edges[k] : Number.POSITIVE_INFINITY, high);
+        const expected = from < to ? Math.exp(logInterval((from - mean) / scale, (to - mean) / scale) - whole) : 0;
+        expect(Math.abs(out[k] - expected)).toBeLessThan(1e-7);
+      }
+    }
+  });
+  test("means close together become one Gaussian with the same moments", () => {
+    const nodes = windowNodes([0.5], [2], [-1], [3], 0, 1);
+    const bins = new Bins();
+    bins.gather(nodes, nodes.weights, 0.3, Float64Array.of(0.8), 0, 0.4, 1);
+    const moments = [0, 1, 2].map((power) =>
+      Array.from(bins.weights.subarray(0, bins.length)).reduce((sum, w, i) => {
+        const [mean, variance] = [bins.means[i], bins.scales[i] ** 2];
+        return sum + w * [1, mean, mean * mean + variance][power];
+      }, 0),
+    );
+    const each = (f: (mean: number) => number) =>
+      nodes.weights.reduce((sum, w, i) => sum + w * f(0.3 + 0.8 * nodes.points[i]), 0);
+    near(moments[0], 1, 1e-12);
+    near(
+      moments[1],
+      each((mean) => mean),
+      1e-12,
+    );
+    near(
+      moments[2],
+      each((mean) => mean * mean + 0.16),
+      1e-12,
+    );
   });
 });
 

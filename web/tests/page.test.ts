@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { Column } from "../src/model/columns.ts";
 import { between, cellAt, moved } from "../src/page/brush.ts";
-import { readCondition, regionOf, written } from "../src/page/known.ts";
+import { readCondition, regionOf, setOf, written } from "../src/page/known.ts";
 import { distance, divergence, summary } from "../src/page/summary.ts";
 import { chance, dateText, daysOf, percent, phrase, shown, visible } from "../src/page/words.ts";
 
@@ -50,12 +50,20 @@ const columns = [pay, price, rooms, day, job];
 
 describe("conditions", () => {
   test("survive the address", () => {
-    for (const text of ["0r12.5~40_4s0.2", "0r~40", "2v3", "3r10~", "1r-1e-7~2e+21", ""]) {
+    for (const text of ["0r12.5~40_4s0.2", "0r~40", "2v3", "3r10~", "1r-1e-7~2e+21", "2s-1.3.5", ""]) {
       expect(written(readCondition(text, columns))).toBe(text);
     }
   });
   test("leave out what cannot be", () => {
-    expect(written(readCondition("9s1_4s7_4sx_0vNaN_0r~_0s1_junk_2r5~3", columns))).toBe("2r3~5");
+    expect(written(readCondition("9s1_4s7_4sx_0vNaN_0r~_0s1_2s1e400.x_junk_2r5~3", columns))).toBe("2r3~5");
+  });
+  test("hold several integers", () => {
+    const known = readCondition("2s5.3.3", columns).get(2)!;
+    expect(known).toEqual({ kind: "set", codes: [3, 5] });
+    expect(regionOf(rooms, known)).toEqual({ kind: "values", values: [3, 5] });
+    expect(phrase(rooms, known)).toBe("rooms = 3 or 5");
+    expect(setOf([4])).toEqual({ kind: "value", value: 4 });
+    expect([pay.few, rooms.few]).toEqual([[], [1, 2, 3, 4, 5, 6]]);
   });
   test("of rounded numbers hold what is rounded into them", () => {
     const found = regionOf(price, { kind: "range", low: 0.3, high: 0.5 });

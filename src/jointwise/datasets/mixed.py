@@ -97,7 +97,7 @@ def fetch_adult(*, subset: str = "all", return_X_y: bool = False, data_home: Hom
 
     Examples
     --------
-    >>> len(fetch_adult(subset="test").table["age"])  # doctest: +SKIP
+    >>> len(fetch_adult(subset="test").table["age"])
     16281
     """
     check_choice("subset", subset, ADULT_SUBSETS)
@@ -109,7 +109,7 @@ def fetch_penguins(*, return_X_y: bool = False, data_home: Home = None) -> Any:
 
     Parameters and result are those of :func:`fetch_adult`, without ``subset``.
 
-    >>> fetch_penguins().table["species"][0]  # doctest: +SKIP
+    >>> fetch_penguins().table["species"][0]
     'Adelie'
     """
     return _fetch(PENGUINS, tuple(PENGUINS.n_rows), return_X_y=return_X_y, data_home=data_home)

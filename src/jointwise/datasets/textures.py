@@ -52,7 +52,7 @@ def load_kth_tips(*, return_X_y: bool = False, data_home: Home = None) -> Any:
 
     Examples
     --------
-    >>> load_kth_tips().images[0].shape  # doctest: +SKIP
+    >>> load_kth_tips().images[0].shape
     (200, 200)
     """
     contents = read_files(kth_tips_source(), data_home)

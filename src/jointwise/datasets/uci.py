@@ -102,7 +102,7 @@ def load_banknote(*, return_X_y: bool = False, data_home: Home = None) -> Any:
 
     Examples
     --------
-    >>> load_banknote().data.shape  # doctest: +SKIP
+    >>> load_banknote().data.shape
     (1372, 4)
     """
     return _load(BANKNOTE, return_X_y=return_X_y, data_home=data_home)
@@ -111,7 +111,7 @@ def load_banknote(*, return_X_y: bool = False, data_home: Home = None) -> Any:
 def load_wifi(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     """Wireless Indoor Localization: 2,000 rows, 7 integer features, 4 classes; see :func:`load_banknote`.
 
-    >>> load_wifi().data.shape  # doctest: +SKIP
+    >>> load_wifi().data.shape
     (2000, 7)
     """
     return _load(WIFI, return_X_y=return_X_y, data_home=data_home)
@@ -120,7 +120,7 @@ def load_wifi(*, return_X_y: bool = False, data_home: Home = None) -> Any:
 def load_raisin(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     """Raisin: 900 rows, 7 features, 2 classes; see :func:`load_banknote`.
 
-    >>> load_raisin().data.shape  # doctest: +SKIP
+    >>> load_raisin().data.shape
     (900, 7)
     """
     return _load(RAISIN, return_X_y=return_X_y, data_home=data_home)
@@ -129,7 +129,7 @@ def load_raisin(*, return_X_y: bool = False, data_home: Home = None) -> Any:
 def load_seeds(*, return_X_y: bool = False, data_home: Home = None) -> Any:
     """Seeds: 210 rows, 7 features, 3 classes; see :func:`load_banknote`.
 
-    >>> load_seeds().data.shape  # doctest: +SKIP
+    >>> load_seeds().data.shape
     (210, 7)
     """
     return _load(SEEDS, return_X_y=return_X_y, data_home=data_home)

@@ -16,9 +16,9 @@ from jointwise.explore.page import bundled, sampled
 from jointwise.joint import JointDensity
 from jointwise.tables import encode, read_table
 from jointwise.tables.dtypes import is_missing
-from jointwise.tables.variables import Schema, Variable
+from jointwise.tables.variables import Kind, Schema, Variable
 
-# What the script holds of a column: positions of categories, or the two ends of a range.
+# What the script holds of a column: positions of categories, or some integers, or the two ends of a range.
 Known = dict[str, dict[str, list[Any]]]
 
 
@@ -26,7 +26,8 @@ def widget(density: JointDensity, *, title: str = "", data: Any = None) -> Any:
     """Return a widget that shows the page of a density.
 
     Its ``evidence`` is a mapping of names to what is known, as `JointDensity.condition` takes it: a value, ``(low,
-    high)``, or a set of categories. It follows the mouse, and the page follows it. ``given`` is the density given it.
+    high)``, or a set of categories or integers. It follows the mouse, and the page follows it. ``given`` is the
+    density given it.
     """
     rows = None
     if data is not None:
@@ -106,15 +107,16 @@ def known_of(schema: Schema, evidence: Mapping[str, Any]) -> Known:
 
 
 def _known(variable: Variable, given: Any) -> dict[str, list[Any]]:
-    if variable.categories is not None:
-        members = list(given) if isinstance(given, set | frozenset | list) else [given]
+    several = isinstance(given, set | frozenset | list)
+    if variable.categories is not None or (several and variable.kind is Kind.INTEGER):
+        members = list(given) if several else [given]
         codes = sorted({int(variable.encode_value(member)) for member in members})
         if not codes:
             raise InputError(f"The set of values for {shown(variable.name)} is empty: name at least one value.")
         return {"codes": codes}
-    ends = given if isinstance(given, tuple) and len(given) == 2 else (given, given)
-    if isinstance(given, set | frozenset | list):
+    if several:
         raise InputError(f"The widget takes one value or one range (low, high) of {shown(variable.name)}; got a set.")
+    ends = given if isinstance(given, tuple) and len(given) == 2 else (given, given)
     return {"ends": [None if end is None else variable.encode_value(end) for end in ends]}
 
 

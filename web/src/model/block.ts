@@ -9,8 +9,8 @@
 import type { Dictionary, Region } from "./atoms.ts";
 import type { Column } from "./columns.ts";
 import type { Matrix } from "./container.ts";
-import { type Evidence, type Expert, Factors, normalised, type Posterior } from "./expert.ts";
-import { addCut, addGaussian, binned, condition, largestRatio, regression } from "./gaussian.ts";
+import { type Coefficients, type Evidence, type Expert, Factors, normalised, type Posterior } from "./expert.ts";
+import { addCut, addGaussian, Bins, condition, largestRatio, type Regression, regression } from "./gaussian.ts";
 import { intervalMass, logInterval, logSumExp } from "./special.ts";
 import { Warp, type WarpParts } from "./warp.ts";
 import { type Nodes, windowNodes } from "./window.ts";
@@ -20,9 +20,6 @@ const { NEGATIVE_INFINITY, POSITIVE_INFINITY } = Number;
 const NO_SAY = 14;
 /** Most choices between spikes and numbers. */
 const MOST_CHOICES = 256;
-/** Points of all branches with several windows, shared by their weights, and the least and the most of one. */
-const BUDGET = 1 << 13;
-const [FEWEST, MOST] = [48, 1 << 13];
 
 export interface BlockParts {
   kind: "block";
@@ -37,7 +34,7 @@ export interface BlockParts {
   low: Matrix | null;
   high: Matrix | null;
   log_inside: Matrix | null;
-  coefficients: Matrix[];
+  coefficients: Coefficients[];
   dictionaries: number[];
 }
 
@@ -61,6 +58,8 @@ interface Branch {
   /** About how much of all there is: what has little share needs few points. */
   share: number;
   nodes?: Nodes;
+  /** Every coordinate by those inside windows. */
+  regression?: Regression;
 }
 
 export class Block implements Expert {
@@ -78,6 +77,10 @@ export class Block implements Expert {
   private readonly edges: readonly Float64Array[];
   private readonly rounds: boolean;
   private readonly latent: (Float64Array | undefined)[];
+  /** Probability in each component that a column is at none of its spikes, by columns of the block. */
+  private readonly free: readonly Float64Array[];
+  private readonly visible: readonly number[];
+  private readonly bins = new Bins();
 
   constructor(
     private readonly parts: BlockParts,
@@ -101,6 +104,8 @@ export class Block implements Expert {
     this.edges = parts.columns.map((n, c) => Float64Array.from(columns[n].edges, (edge) => this.warps[c].at(edge)));
     this.rounds = parts.whole.some(Boolean);
     this.latent = new Array(this.size);
+    this.free = parts.columns.map((_, c) => Float64Array.from({ length: this.size }, (_, r) => this.atNone(c, r)));
+    this.visible = parts.columns.map((_, c) => c);
   }
 
   private covariance(r: number): Float64Array {
@@ -214,8 +219,7 @@ export class Block implements Expert {
     return this.parts.spike_weights[c].data[s * this.size + r];
   }
 
-  /** Probability that column c is at none of its spikes. */
-  private free(c: number, r: number): number {
+  private atNone(c: number, r: number): number {
     let sum = 0;
     for (let s = 0; s < this.parts.spikes[c].data.length; s++) sum += this.spikeWeight(c, s, r);
     return Math.max(1 - sum, 0);
@@ -240,7 +244,7 @@ export class Block implements Expert {
         log += Math.log(sum);
         continue;
       }
-      log += Math.log(this.free(c, r));
+      log += Math.log(this.free[c][r]);
       if (choice.at === "window") {
         low[c] = Math.max(low[c], choice.low);
         high[c] = Math.min(high[c], choice.high);
@@ -254,7 +258,8 @@ export class Block implements Expert {
         log += this.warps[c].logSlope(choice.value);
       }
     }
-    let mean: Float64Array = Float64Array.from({ length: d }, (_, i) => this.means[r * d + i]);
+    const mean = new Float64Array(d);
+    for (let i = 0; i < d; i++) mean[i] = this.means[r * d + i];
     let covariance = this.covariances[r];
     if (settled.length) {
       covariance = covariance.slice();
@@ -262,7 +267,6 @@ export class Block implements Expert {
     }
     if (!(log > NEGATIVE_INFINITY)) return undefined;
     if (this.rounds) covariance = this.unrounded(r, mean, covariance, settled);
-    mean = mean.slice();
     const inside: number[] = [];
     for (let c = 0; c < d; c++) if (low[c] > NEGATIVE_INFINITY || high[c] < POSITIVE_INFINITY) inside.push(c);
     const [lows, highs] = [inside.map((c) => low[c]), inside.map((c) => high[c])];
@@ -324,29 +328,34 @@ export class Block implements Expert {
 
   private nodes(branch: Branch): Nodes {
     if (!branch.nodes) {
-      const { inside, mean, covariance, low, high } = branch;
+      const { inside, mean, covariance, low, high, share } = branch;
       const k = inside.length;
       const own = new Float64Array(k * k);
       for (let i = 0; i < k; i++) {
         for (let j = 0; j < k; j++) own[i * k + j] = covariance[inside[i] * this.depth + inside[j]];
       }
-      const budget = Math.min(Math.max(Math.ceil(BUDGET * branch.share), FEWEST), MOST);
       const means = inside.map((c) => mean[c]);
-      branch.nodes = windowNodes(means, own, low, high, k <= 2 ? this.steepness(branch) : 0, budget);
+      branch.nodes = windowNodes(means, own, low, high, k <= 2 ? this.steepness(branch) : 0, share);
     }
     return branch.nodes;
   }
 
+  private regression(branch: Branch): Regression {
+    branch.regression ??= regression(branch.covariance, this.depth, branch.inside, this.visible);
+    return branch.regression;
+  }
+
   /** How fast the law of some column changes with the coordinates inside windows, by standard deviations of both. */
   private steepness(branch: Branch): number {
-    const d = this.depth;
+    const { inside, covariance, choices } = branch;
+    const { gains, scales } = this.regression(branch);
     let most = 0;
-    for (let c = 0; c < this.warps.length; c++) {
-      if (branch.inside.includes(c) || branch.choices.get(c)?.at === "value") continue;
-      const { gain, scale } = regression(branch.covariance, d, branch.inside, c);
-      branch.inside.forEach((i, j) => {
-        most = Math.max(most, (Math.abs(gain[j]) * Math.sqrt(branch.covariance[i * d + i])) / scale);
-      });
+    for (let c = 0; c < scales.length; c++) {
+      if (inside.includes(c) || choices.get(c)?.at === "value") continue;
+      for (let j = 0; j < inside.length; j++) {
+        const scale = Math.sqrt(covariance[inside[j] * this.depth + inside[j]]);
+        most = Math.max(most, (Math.abs(gains[c * inside.length + j]) * scale) / scales[c]);
+      }
     }
     return most;
   }
@@ -356,67 +365,77 @@ export class Block implements Expert {
   private margin(c: number, branches: readonly Branch[], logEvidence: number): Float64Array {
     const column = this.columns[this.parts.columns[c]];
     const spikes = this.parts.spikes[c].data;
+    const all = Array.from(spikes, (_, s) => s);
     const out = new Float64Array(column.size);
     for (const branch of branches) {
       const weight = Math.exp(branch.logWeight - logEvidence);
       const choice = branch.choices.get(c);
-      if (choice?.at === "value") {
-        out[column.cellOf(choice.value)] += weight;
-        continue;
+      const free = this.free[c][branch.component];
+      if (choice?.at === "value") out[column.cellOf(choice.value)] += weight;
+      else if (choice?.at === "window") this.addLaw(branch, c, weight, out);
+      else {
+        const held = choice?.held ?? all;
+        let total = choice ? 0 : 1;
+        if (choice) for (const s of held) total += this.spikeWeight(c, s, branch.component);
+        for (const s of held) {
+          out[column.cellOf(spikes[s])] += (weight * this.spikeWeight(c, s, branch.component)) / total;
+        }
+        if (!choice && free > 0) this.addLaw(branch, c, weight * free, out);
       }
-      const held = choice ? (choice.at === "spikes" ? choice.held : []) : Array.from(spikes, (_, s) => s);
-      let total = choice?.at === "window" ? this.free(c, branch.component) : 0;
-      const free = choice?.at === "spikes" ? 0 : this.free(c, branch.component);
-      if (choice?.at === "spikes") for (const s of held) total += this.spikeWeight(c, s, branch.component);
-      if (!choice) total = 1;
-      for (const s of held) {
-        out[column.cellOf(spikes[s])] += (weight * this.spikeWeight(c, s, branch.component)) / total;
-      }
-      if (free > 0) this.addLaw(branch, c, (weight * free) / total, out);
     }
     return out;
   }
 
   /** Add the law of coordinate c of a branch to the cells of its column. */
   private addLaw(branch: Branch, c: number, weight: number, out: Float64Array): void {
+    const { bins } = this;
+    const { mean, covariance, inside } = branch;
     const edges = this.edges[c];
-    const own = branch.inside.indexOf(c);
-    const others = branch.inside.filter((i) => i !== c);
-    if (!others.length) {
-      const scale = Math.sqrt(branch.covariance[c * this.depth + c]);
-      if (own < 0) addGaussian(edges, branch.mean[c], scale, weight, out);
-      else addCut(edges, branch.mean[c], scale, branch.low[own], branch.high[own], 0, weight, out, true);
+    const k = inside.length;
+    const own = inside.indexOf(c);
+    if (k === (own < 0 ? 0 : 1)) {
+      const scale = Math.sqrt(covariance[c * this.depth + c]);
+      if (own < 0) addGaussian(edges, mean[c], scale, weight, out);
+      else addCut(edges, mean[c], scale, branch.low[own], branch.high[own], weight, out, true);
       return;
     }
-    const { means, scale } = this.atNodes(branch, c, others);
-    const { weights } = this.nodes(branch);
+    const nodes = this.nodes(branch);
     if (own < 0) {
-      for (const [mean, share, spread] of binned(means, weights, scale)) {
-        addGaussian(edges, mean, spread, weight * share, out);
+      const { gains, scales } = this.regression(branch);
+      bins.gather(nodes, nodes.weights, this.intercept(branch, c, gains, c * k), gains, c * k, scales[c], weight);
+      for (let i = 0; i < bins.length; i++) {
+        addGaussian(edges, bins.means[i], bins.scales[i], weight * bins.weights[i], out);
       }
       return;
     }
+    const { gains, scale } = this.byOthers(branch, c, own);
+    const start = this.intercept(branch, c, gains, 0);
     const [low, high] = [branch.low[own], branch.high[own]];
-    const cut = weights.map((w, i) => w / intervalMass((low - means[i]) / scale, (high - means[i]) / scale));
-    for (const [mean, share, spread] of binned(means, cut, scale)) {
-      addCut(edges, mean, spread, low, high, Math.log(share), weight, out, false);
+    const cut = nodes.weights.map((w, i) => {
+      let centre = start;
+      for (let j = 0; j < k; j++) centre += gains[j] * nodes.points[i * k + j];
+      return w / intervalMass((low - centre) / scale, (high - centre) / scale);
+    });
+    bins.gather(nodes, cut, start, gains, 0, scale, weight);
+    for (let i = 0; i < bins.length; i++) {
+      addCut(edges, bins.means[i], bins.scales[i], low, high, weight * bins.weights[i], out, false);
     }
   }
 
-  /** Means of coordinate c given each node's other coordinates, and what is left of its standard deviation. */
-  private atNodes(branch: Branch, c: number, others: readonly number[]): { means: Float64Array; scale: number } {
-    const nodes = this.nodes(branch);
-    const { gain, scale } = regression(branch.covariance, this.depth, others, c);
-    const k = branch.inside.length;
-    const places = others.map((i) => branch.inside.indexOf(i));
-    const means = new Float64Array(nodes.weights.length);
-    for (let i = 0; i < means.length; i++) {
-      let mean = branch.mean[c];
-      for (let j = 0; j < others.length; j++) {
-        mean += gain[j] * (nodes.points[i * k + places[j]] - branch.mean[others[j]]);
-      }
-      means[i] = mean;
-    }
-    return { means, scale };
+  /** What is left of the mean of coordinate c where those inside windows are zero. */
+  private intercept({ mean, inside }: Branch, c: number, gains: Float64Array, at: number): number {
+    let out = mean[c];
+    for (let j = 0; j < inside.length; j++) out -= gains[at + j] * mean[inside[j]];
+    return out;
+  }
+
+  /** Coordinate c by the others inside windows, with nothing for itself. */
+  private byOthers({ inside, covariance }: Branch, c: number, own: number): { gains: Float64Array; scale: number } {
+    const others = inside.filter((i) => i !== c);
+    const found = regression(covariance, this.depth, others, [c]);
+    const gains = new Float64Array(inside.length);
+    gains.set(found.gains.subarray(0, own));
+    gains.set(found.gains.subarray(own), own + 1);
+    return { gains, scale: found.scales[0] };
   }
 }

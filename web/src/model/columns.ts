@@ -18,6 +18,9 @@ export interface ColumnParts {
   step?: number;
 }
 
+/** Most values of an integer that act like categories. */
+const MOST_FEW = 12;
+
 export class Column {
   readonly name: string;
   readonly kind: ColumnParts["kind"];
@@ -36,6 +39,8 @@ export class Column {
   readonly gapOf: number;
   /** Number of cells. */
   readonly size: number;
+  /** Values of an integer that takes few of them: each has a cell of its own, and several may be known at once. */
+  readonly few: readonly number[];
   /** Dense masses of the cells under each atom, by dictionary. */
   private readonly known = new WeakMap<Dictionary, Float64Array>();
 
@@ -52,6 +57,18 @@ export class Column {
     this.step = parts.step ?? 0;
     this.gapOf = parts.gap ?? -1;
     this.size = this.categories ? this.categories.length : this.edges.length + 1 + this.spikes.length;
+    this.few = this.kind === "integer" && !this.temporal && this.edges.length <= MOST_FEW + 1 ? this.wholes() : [];
+  }
+
+  /** The integers between the edges, if these are one apart. */
+  private wholes(): number[] {
+    const out = Array.from(this.edges, (edge) => edge + 0.5).slice(0, -1);
+    return out.every((value, k) => Number.isInteger(value) && this.edges[k + 1] === value + 0.5) ? out : [];
+  }
+
+  /** What a category, or a value of an integer, is called. */
+  label(code: number): string {
+    return this.categories ? this.categories[code] : String(code);
   }
 
   get temporal(): boolean {

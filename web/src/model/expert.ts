@@ -19,16 +19,33 @@ export interface Expert {
   given(evidence: Evidence): Posterior;
 }
 
+/** Coefficients of atoms by components as they are packed: as such, or by components as ratios to their margins. */
+export type Coefficients = Matrix | { readonly margin: Matrix; readonly ratios: Matrix };
+
+function dense(packed: Coefficients): ArrayLike<number> {
+  if ("data" in packed) return packed.data;
+  const { margin, ratios } = packed;
+  const [size, length] = ratios.shape;
+  const out = new Float32Array(size * length);
+  for (let r = 0, at = 0; r < size; r++) {
+    for (let l = 0; l < length; l++, at++) out[l * size + r] = ratios.data[at] * margin.data[l];
+  }
+  return out;
+}
+
 /** Columns that are independent given the component: coefficients of atoms by components. */
 export class Factors {
   private readonly known = new Map<string, Float64Array>();
+  private readonly coefficients: ReadonlyMap<number, ArrayLike<number>>;
 
   constructor(
     readonly size: number,
     private readonly columns: readonly Column[],
     private readonly dictionaries: ReadonlyMap<number, Dictionary>,
-    private readonly coefficients: ReadonlyMap<number, Matrix>,
-  ) {}
+    packed: ReadonlyMap<number, Coefficients>,
+  ) {
+    this.coefficients = new Map([...packed].map(([n, each]) => [n, dense(each)]));
+  }
 
   has(n: number): boolean {
     return this.dictionaries.has(n);
@@ -48,7 +65,7 @@ export class Factors {
   }
 
   private byComponent(n: number, atoms: Float64Array): Float64Array {
-    const { data } = this.coefficients.get(n)!;
+    const data = this.coefficients.get(n)!;
     const out = new Float64Array(this.size);
     for (let l = 0; l < atoms.length; l++) {
       const a = atoms[l];
@@ -67,7 +84,7 @@ export class Factors {
   }
 
   private atomWeights(n: number, weights: Float64Array): Float64Array {
-    const { data } = this.coefficients.get(n)!;
+    const data = this.coefficients.get(n)!;
     const out = new Float64Array(data.length / this.size);
     for (let l = 0; l < out.length; l++) {
       const start = l * this.size;

@@ -1,10 +1,14 @@
 /** Gaussians: their masses in cells, conditioning, regression; covariances are square arrays by rows. */
 
 import { fastNdtr, intervalMass, logInterval } from "./special.ts";
+import type { Nodes } from "./window.ts";
 
 const { NEGATIVE_INFINITY, POSITIVE_INFINITY } = Number;
-/** Gaussians with means closer than this, in standard deviations, become one with the same moments: to about 1e-5. */
-const BIN = 0.3;
+/**
+ * Gaussians with means closer than this, in standard deviations, become one with the same moments: to about 1e-5. Those
+ * that count for little may be farther apart by this factor.
+ */
+const [BIN, WIDEST] = [0.3, 5];
 const MOST_BINS = 512;
 
 /** Add a Gaussian's mass to the cells between edges. */
@@ -36,55 +40,99 @@ function firstAbove(edges: Float64Array, value: number): number {
   return low;
 }
 
-/** Add a Gaussian cut to a window; its weight is that of the law inside the window if `inside`, else of the whole. */
+/** Add a Gaussian cut to a window, and divided by its mass there if `inside`. */
 export function addCut(
   edges: Float64Array,
   mean: number,
   scale: number,
   low: number,
   high: number,
-  log: number,
   weight: number,
   out: Float64Array,
   inside: boolean,
 ): void {
-  const total = inside ? logInterval((low - mean) / scale, (high - mean) / scale) : 0;
-  for (let k = 0; k <= edges.length; k++) {
+  const [a, b] = [(low - mean) / scale, (high - mean) / scale];
+  const mass = intervalMass(a, b);
+  const first = firstAbove(edges, low);
+  if (mass > 1e-4) {
+    // from the side where the tail is short
+    const sign = a + b > 0 ? -1 : 1;
+    const unit = sign * (inside ? weight / mass : weight);
+    let before = fastNdtr(sign * a);
+    let k = first;
+    for (; k < edges.length && edges[k] < high; k++) {
+      const below = fastNdtr((sign * (edges[k] - mean)) / scale);
+      out[k] += unit * (below - before);
+      before = below;
+    }
+    out[k] += unit * (fastNdtr(sign * b) - before);
+    return;
+  }
+  // far out, where masses are small, each is found by itself
+  const total = inside ? logInterval(a, b) : 0;
+  for (let k = first; k <= edges.length; k++) {
     const from = Math.max(k ? edges[k - 1] : NEGATIVE_INFINITY, low);
     const to = Math.min(k < edges.length ? edges[k] : POSITIVE_INFINITY, high);
-    if (from < to) out[k] += weight * Math.exp(log - total) * intervalMass((from - mean) / scale, (to - mean) / scale);
+    if (from < to) out[k] += weight * Math.exp(logInterval((from - mean) / scale, (to - mean) / scale) - total);
   }
 }
 
 /** Gaussians with means close together as one: mean, weight and standard deviation of each. */
-export function binned(means: Float64Array, weights: Float64Array, scale: number): [number, number, number][] {
-  let [least, most] = [POSITIVE_INFINITY, NEGATIVE_INFINITY];
-  for (let i = 0; i < means.length; i++) {
-    if (!(weights[i] > 0)) continue;
-    if (means[i] < least) least = means[i];
-    if (means[i] > most) most = means[i];
+export class Bins {
+  length = 0;
+  readonly means = new Float64Array(MOST_BINS);
+  readonly weights = new Float64Array(MOST_BINS);
+  readonly scales = new Float64Array(MOST_BINS);
+  private readonly sums = new Float64Array(3 * MOST_BINS);
+
+  /**
+   * Gathers Gaussians of one scale with means `mean + Σ_j gain_j x_j` at points x.
+   *
+   * `weights` may differ from those of the points; `share` is how much all of it counts: what counts for little has wide
+   * bins, whose error grows with the third power of their width.
+   */
+  gather(
+    nodes: Nodes,
+    weights: Float64Array,
+    mean: number,
+    gains: Float64Array,
+    at: number,
+    scale: number,
+    share: number,
+  ): void {
+    const { points, least, most } = nodes;
+    const k = least.length;
+    let [low, high] = [mean, mean];
+    for (let j = 0; j < k; j++) {
+      const gain = gains[at + j];
+      low += gain * (gain > 0 ? least[j] : most[j]);
+      high += gain * (gain > 0 ? most[j] : least[j]);
+    }
+    const width = BIN * Math.min(1 / Math.cbrt(share), WIDEST);
+    const size = Math.min(Math.floor((high - low) / (width * scale)) + 1, MOST_BINS);
+    const unit = size > 1 ? (size - 1e-9) / (high - low) : 0;
+    const { sums } = this;
+    sums.fill(0, 0, 3 * size);
+    const start = mean - low;
+    for (let i = 0, p = 0; i < weights.length; i++) {
+      let offset = start;
+      for (let j = 0; j < k; j++) offset += gains[at + j] * points[p++];
+      const place = 3 * Math.min(Math.max(Math.floor(offset * unit), 0), size - 1);
+      const w = weights[i];
+      sums[place] += w;
+      sums[place + 1] += w * offset;
+      sums[place + 2] += w * offset * offset;
+    }
+    this.length = 0;
+    for (let place = 0; place < 3 * size; place += 3) {
+      const w = sums[place];
+      if (!(w > 0)) continue;
+      const offset = sums[place + 1] / w;
+      this.means[this.length] = low + offset;
+      this.weights[this.length] = w;
+      this.scales[this.length++] = Math.sqrt(scale * scale + Math.max(sums[place + 2] / w - offset * offset, 0));
+    }
   }
-  if (!(least <= most)) return [];
-  const size = Math.min(Math.floor((most - least) / (BIN * scale)) + 1, MOST_BINS);
-  const width = size > 1 ? (size - 1e-9) / (most - least) : 0;
-  const sums = new Float64Array(3 * size);
-  for (let i = 0; i < means.length; i++) {
-    const w = weights[i];
-    if (!(w > 0)) continue;
-    const at = 3 * Math.floor((means[i] - least) * width);
-    const offset = means[i] - least;
-    sums[at] += w;
-    sums[at + 1] += w * offset;
-    sums[at + 2] += w * offset * offset;
-  }
-  const out: [number, number, number][] = [];
-  for (let at = 0; at < sums.length; at += 3) {
-    const w = sums[at];
-    if (!(w > 0)) continue;
-    const offset = sums[at + 1] / w;
-    out.push([least + offset, w, Math.sqrt(scale * scale + Math.max(sums[at + 2] / w - offset * offset, 0))]);
-  }
-  return out;
 }
 
 /** Condition a Gaussian on values of some coordinates, in place; returns their log-density. */
@@ -117,16 +165,21 @@ export function condition(
   return log;
 }
 
-/** Coefficients of coordinate c on others, and the standard deviation that they leave. */
+/** Coefficients of coordinates on others, by rows of as many as there are others, and the deviations that they leave. */
+export interface Regression {
+  readonly gains: Float64Array;
+  readonly scales: Float64Array;
+}
+
+/** Regress some coordinates on others. */
 export function regression(
   covariance: Float64Array,
   d: number,
   others: readonly number[],
-  c: number,
-): { gain: Float64Array; scale: number } {
+  some: readonly number[],
+): Regression {
   const k = others.length;
   const root = new Float64Array(k * k);
-  const gain = new Float64Array(k);
   for (let i = 0; i < k; i++) {
     for (let j = 0; j <= i; j++) {
       let sum = covariance[others[i] * d + others[j]];
@@ -134,19 +187,28 @@ export function regression(
       root[i * k + j] =
         i === j ? Math.sqrt(Math.max(sum, 1e-14 * covariance[others[i] * d + others[i]])) : sum / root[j * k + j];
     }
-    let sum = covariance[others[i] * d + c];
-    for (let m = 0; m < i; m++) sum -= root[i * k + m] * gain[m];
-    gain[i] = sum / root[i * k + i];
   }
-  let explained = 0;
-  for (const value of gain) explained += value * value;
-  for (let i = k - 1; i >= 0; i--) {
-    let sum = gain[i];
-    for (let m = i + 1; m < k; m++) sum -= root[m * k + i] * gain[m];
-    gain[i] = sum / root[i * k + i];
+  const gains = new Float64Array(k * some.length);
+  const scales = new Float64Array(some.length);
+  for (let s = 0; s < some.length; s++) {
+    const c = some[s];
+    const gain = gains.subarray(s * k, (s + 1) * k);
+    let explained = 0;
+    for (let i = 0; i < k; i++) {
+      let sum = covariance[others[i] * d + c];
+      for (let m = 0; m < i; m++) sum -= root[i * k + m] * gain[m];
+      gain[i] = sum / root[i * k + i];
+      explained += gain[i] * gain[i];
+    }
+    for (let i = k - 1; i >= 0; i--) {
+      let sum = gain[i];
+      for (let m = i + 1; m < k; m++) sum -= root[m * k + i] * gain[m];
+      gain[i] = sum / root[i * k + i];
+    }
+    const variance = covariance[c * d + c];
+    scales[s] = Math.sqrt(Math.max(variance - explained, 1e-12 * variance));
   }
-  const variance = covariance[c * d + c];
-  return { gain, scale: Math.sqrt(Math.max(variance - explained, 1e-12 * variance)) };
+  return { gains, scales };
 }
 
 /** Largest eigenvalue of D^½ Σ⁻¹ D^½, with D the variances of some coordinates; by powers. */

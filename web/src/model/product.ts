@@ -3,13 +3,13 @@
 import type { Dictionary } from "./atoms.ts";
 import type { Column } from "./columns.ts";
 import type { Matrix } from "./container.ts";
-import { type Evidence, type Expert, Factors, type Posterior } from "./expert.ts";
+import { type Coefficients, type Evidence, type Expert, Factors, type Posterior } from "./expert.ts";
 import { logSumExp } from "./special.ts";
 
 export interface ProductParts {
   kind: "product";
   weights: Matrix;
-  coefficients: Matrix[];
+  coefficients: Coefficients[];
   dictionaries: number[];
 }
 

@@ -19,6 +19,9 @@ export interface Nodes {
   readonly points: Float64Array;
   /** Weights of the points, which sum to one. */
   readonly weights: Float64Array;
+  /** Least and greatest value of each coordinate. */
+  readonly least: Float64Array;
+  readonly most: Float64Array;
 }
 
 /** Nodes and weights of Gauss-Legendre quadrature on [-1, 1], by Newton's method. */
@@ -46,26 +49,21 @@ export function gaussLegendre(n: number): [Float64Array, Float64Array] {
   return found;
 }
 
-/** Standard Gaussian between two ends: points, and the log of their unnormalised weights. */
-function interval(a: number, b: number, n: number, each: (z: number, logWeight: number) => void): void {
-  // the part of the window that matters lies near its point of highest density
-  const peak = Math.min(Math.max(0, a), b);
-  const fall = Math.sqrt(peak * peak + REACH * REACH);
-  const low = Math.max(a, peak > 0 ? peak - REACH : -fall);
-  const high = Math.min(b, peak < 0 ? peak + REACH : fall);
-  const [nodes, weights] = gaussLegendre(n);
-  const half = 0.5 * (high - low);
-  for (let i = 0; i < n; i++) {
-    const z = low + half * (1 + nodes[i]);
-    each(z, Math.log(half * weights[i]) - 0.5 * z * z);
-  }
+/** The part of a window that matters lies near its point of highest density: its two ends, and that point. */
+const part = { low: 0, high: 0, peak: 0 };
+function matters(a: number, b: number): void {
+  part.peak = Math.min(Math.max(0, a), b);
+  const fall = Math.sqrt(part.peak * part.peak + REACH * REACH);
+  part.low = Math.max(a, part.peak > 0 ? part.peak - REACH : -fall);
+  part.high = Math.min(b, part.peak < 0 ? part.peak + REACH : fall);
 }
 
 /**
  * Points of a Gaussian vector inside its window.
  *
  * `mean` and `low`, `high` have k entries, `covariance` k × k. `steep` tells how fast what is averaged changes, in units of
- * a standard deviation; `budget` is the number of points where they are those of a lattice.
+ * a standard deviation; `share` is how much the vector counts among others, at most one: one that counts for little has
+ * few points.
  */
 export function windowNodes(
   mean: ArrayLike<number>,
@@ -73,128 +71,180 @@ export function windowNodes(
   low: ArrayLike<number>,
   high: ArrayLike<number>,
   steep: number,
-  budget: number,
+  share: number,
 ): Nodes {
   const k = mean.length;
-  const { order, root } = ordered(mean, covariance, low, high);
-  const y = new Float64Array(k);
-  const [a, b] = ends(0);
+  if (k === 1) return onLine(mean[0], Math.sqrt(covariance[0]), low[0], high[0], steep, share);
+  const box: Box = { mean, low, high, ...ordered(mean, covariance, low, high) };
+  if (k > 2) return onLattice(box, share);
   // a coordinate that the second window cuts sharply needs more points
-  const sharp = k === 2 ? Math.abs(root[k]) / root[k + 1] : 0;
-  const even = k === 1 || (k === 2 && Math.max(sharp, steep) < STEEPEST);
-  const few = budget < FEW ? 0.5 : 1;
-  const n = even ? Math.min(count(a, b, Math.max(sharp, steep)) * few, k === 1 ? 96 : 40) : budget;
-  const found = new Collected(k, k === 1 || !even ? n : n * 24);
-  const keep = (log: number) => {
-    const start = found.length * k;
-    for (let j = 0; j < k; j++) {
-      let x = mean[order[j]];
-      for (let i = 0; i <= j; i++) x += root[j * k + i] * y[i];
-      found.points[start + order[j]] = x;
-    }
-    found.logs[found.length++] = log;
-  };
-  function ends(j: number): [number, number] {
-    let centre = mean[order[j]];
-    for (let i = 0; i < j; i++) centre += root[j * k + i] * y[i];
-    const scale = root[j * k + j];
-    return [(low[order[j]] - centre) / scale, (high[order[j]] - centre) / scale];
-  }
-  if (even) {
-    interval(a, b, n, (z, log) => {
-      y[0] = z;
-      if (k === 1) {
-        keep(log - LOG_ROOT_TAU);
-        return;
-      }
-      const [c, d] = ends(1);
-      if (!(c < d && logInterval(c, d) + log > -60)) return;
-      interval(c, d, Math.min(count(c, d, steep) * few, 24), (u, more) => {
-        y[1] = u;
-        keep(log + more - 2 * LOG_ROOT_TAU);
-      });
-    });
-    return found.summed(1);
-  }
-  lattice(k, budget, (u) => {
-    let log = 0;
-    for (let j = 0; j < k; j++) {
-      const [from, to] = ends(j);
-      const [logMass, point] = drawn(from, to, u[j]);
-      log += logMass;
-      if (!(log > NEGATIVE_INFINITY)) return;
-      y[j] = point;
-    }
-    keep(log);
-  });
-  return found.summed(budget);
+  const sharp = Math.max(Math.abs(box.root[2]) / box.root[3], steep);
+  return sharp < STEEPEST ? onPlane(box, sharp, steep, share) : onLattice(box, share);
+}
+
+/** A window with its coordinates in the order of Genz, and the root of the covariance in that order. */
+interface Box {
+  readonly mean: ArrayLike<number>;
+  readonly low: ArrayLike<number>;
+  readonly high: ArrayLike<number>;
+  readonly order: readonly number[];
+  readonly root: Float64Array;
 }
 
 const LOG_ROOT_TAU = 0.5 * Math.log(2 * Math.PI);
 /** Above this steepness, evenly placed points would be too many. */
 const STEEPEST = 8;
-/** Least weight of a point. */
+/** Least weight of a point, where it counts in full. */
 const LEAST = 1e-9;
-/** A vector with fewer points than this matters little. */
-const FEW = 256;
+/** Points of a lattice, at least, for a vector that counts in full. */
+const MOST = 1 << 12;
 
-/** A multiple of eight, since rules are kept. */
-function count(a: number, b: number, steep: number): number {
+/** A multiple of eight, since rules are kept; less for what counts for little. */
+function count(a: number, b: number, steep: number, share: number): number {
   const width = Math.min(b, REACH) - Math.max(a, -REACH);
   const wide = Math.min(Math.max(width, 0), 2 * REACH);
-  return Math.max(Math.ceil((8 + 1.5 * wide + 2 * wide * Math.min(steep, 20)) / 8) * 8, 8);
+  const full = Math.max(Math.ceil((8 + 1.5 * wide + 2 * wide * Math.min(steep, 20)) / 8) * 8, 8);
+  return full * (share < 1e-3 ? 0.25 : share < 1 / 32 ? 0.5 : 1);
 }
 
-/** log P(a < Z ≤ b), and the point inside with a share u of it below. */
-function drawn(a: number, b: number, u: number): [number, number] {
+/** Points with weights as they are found, before it is known how many are worth keeping. */
+let points = new Float64Array(1 << 12);
+let weights = new Float64Array(1 << 12);
+function roomFor(n: number, k: number): void {
+  if (points.length < n * k) points = new Float64Array(n * k);
+  if (weights.length < n) weights = new Float64Array(n);
+}
+
+/** The first n points that were found, with weights that sum to one; `log` is the logarithm of the unit of weights. */
+function collected(n: number, k: number, log: number, share: number): Nodes {
+  let total = 0;
+  for (let i = 0; i < n; i++) total += weights[i];
+  const logMass = total > 0 ? Math.min(log + Math.log(total), 0) : NEGATIVE_INFINITY;
+  // points that weigh nothing are left out, the others move up
+  const enough = (LEAST / Math.max(share, LEAST)) * total;
+  const [least, most] = [new Float64Array(k).fill(POSITIVE_INFINITY), new Float64Array(k).fill(NEGATIVE_INFINITY)];
+  let kept = 0;
+  for (let i = 0; i < n; i++) {
+    if (!(weights[i] > enough)) continue;
+    weights[kept] = weights[i] / total;
+    for (let j = 0; j < k; j++) {
+      const x = points[i * k + j];
+      points[kept * k + j] = x;
+      if (x < least[j]) least[j] = x;
+      if (x > most[j]) most[j] = x;
+    }
+    kept++;
+  }
+  return { logMass, points: points.slice(0, kept * k), weights: weights.slice(0, kept), least, most };
+}
+
+/** One coordinate: Gauss and Legendre. */
+function onLine(mean: number, scale: number, low: number, high: number, steep: number, share: number): Nodes {
+  const [a, b] = [(low - mean) / scale, (high - mean) / scale];
+  const n = Math.min(count(a, b, steep, share), 96);
+  matters(a, b);
+  const { low: from, peak } = part;
+  const half = 0.5 * (part.high - from);
+  const [nodes, rule] = gaussLegendre(n);
+  roomFor(n, 1);
+  for (let i = 0; i < n; i++) {
+    const z = from + half * (1 + nodes[i]);
+    points[i] = mean + scale * z;
+    weights[i] = rule[i] * Math.exp(0.5 * (peak * peak - z * z));
+  }
+  return collected(n, 1, Math.log(half) - 0.5 * peak * peak - LOG_ROOT_TAU, share);
+}
+
+/** Two coordinates: one rule inside the other. */
+function onPlane({ mean, low, high, order, root }: Box, sharp: number, steep: number, share: number): Nodes {
+  const [first, second] = order;
+  const [s, slope, t] = [root[0], root[2], root[3]];
+  const [a, b] = [(low[first] - mean[first]) / s, (high[first] - mean[first]) / s];
+  const n = Math.min(count(a, b, sharp, share), 40);
+  const [nodes, rule] = gaussLegendre(n);
+  matters(a, b);
+  const from = part.low;
+  const half = 0.5 * (part.high - from);
+  roomFor(24 * n, 2);
+  // the largest density of all, as a unit of weights
+  let least = POSITIVE_INFINITY;
+  for (let i = 0; i < n; i++) {
+    const z = from + half * (1 + nodes[i]);
+    const shift = slope * z;
+    const [c, d] = [(low[second] - mean[second] - shift) / t, (high[second] - mean[second] - shift) / t];
+    const peak = Math.min(Math.max(0, c), d);
+    least = Math.min(least, 0.5 * (z * z + peak * peak));
+  }
+  let found = 0;
+  for (let i = 0; i < n; i++) {
+    const z = from + half * (1 + nodes[i]);
+    const shift = slope * z;
+    const [c, d] = [(low[second] - mean[second] - shift) / t, (high[second] - mean[second] - shift) / t];
+    matters(c, d);
+    const { low: start, high: stop, peak } = part;
+    if (!(start < stop) || 0.5 * (z * z + peak * peak) > least + 40) continue;
+    const m = Math.min(count(c, d, steep, share), 24);
+    const [within, more] = gaussLegendre(m);
+    const narrow = 0.5 * (stop - start);
+    for (let j = 0; j < m; j++) {
+      const u = start + narrow * (1 + within[j]);
+      points[2 * found + first] = mean[first] + s * z;
+      points[2 * found + second] = mean[second] + shift + t * u;
+      weights[found++] = half * narrow * rule[i] * more[j] * Math.exp(least - 0.5 * (z * z + u * u));
+    }
+  }
+  return collected(found, 2, -least - 2 * LOG_ROOT_TAU, share);
+}
+
+/** Any number of coordinates: each is drawn inside its window given those before it, at the points of a lattice. */
+function onLattice({ mean, low, high, order, root }: Box, share: number): Nodes {
+  const k = mean.length;
+  const [n, generator] = LATTICES.find(([size]) => size >= MOST * share) ?? LATTICES[LATTICES.length - 1];
+  roomFor(n, k);
+  const y = new Float64Array(k);
+  const step = new Float64Array(k).fill(1);
+  for (let j = 1; j < k; j++) step[j] = (step[j - 1] * generator) % n;
+  let top = NEGATIVE_INFINITY;
+  for (let i = 0; i < n; i++) {
+    let log = 0;
+    let mass = 1;
+    for (let j = 0; j < k && log > NEGATIVE_INFINITY; j++) {
+      let centre = mean[order[j]];
+      for (let m = 0; m < j; m++) centre += root[j * k + m] * y[m];
+      const scale = root[j * k + j];
+      // folded, and never at an end, which may be infinite
+      const u = Math.min(1 - Math.abs((2 * ((i * step[j]) % n) + 1) / n - 1), 1 - 0.25 / n);
+      log += draw((low[order[j]] - centre) / scale, (high[order[j]] - centre) / scale, u);
+      mass *= drawn.mass;
+      y[j] = drawn.point;
+      points[i * k + order[j]] = centre + scale * y[j];
+    }
+    weights[i] = log + Math.log(mass);
+    if (weights[i] > top) top = weights[i];
+  }
+  for (let i = 0; i < n; i++) weights[i] = top > NEGATIVE_INFINITY ? Math.exp(weights[i] - top) : 0;
+  return collected(n, k, top - Math.log(n), share);
+}
+
+/** What `draw` has found: a point, and a factor of its probability. */
+const drawn = { point: 0, mass: 1 };
+/** Draws the point inside a window with a share u of it below; returns the logarithm of what the factor leaves out. */
+function draw(a: number, b: number, u: number): number {
   if (Math.min(Math.abs(a), Math.abs(b)) < 4.5) {
-    const [below, upto] = a + b > 0 ? [fastNdtr(-b), fastNdtr(-a)] : [fastNdtr(a), fastNdtr(b)];
-    const mass = upto - below;
+    const upper = a + b > 0;
+    const below = fastNdtr(upper ? -b : a);
+    const mass = fastNdtr(upper ? -a : b) - below;
     if (mass > 1e-5) {
-      const z = a + b > 0 ? -ndtri(upto - u * mass, false) : ndtri(below + u * mass, false);
-      return [Math.log(mass), Math.min(Math.max(z, a), b)];
+      const z = upper ? -ndtri(below + (1 - u) * mass, false) : ndtri(below + u * mass, false);
+      drawn.mass = mass;
+      drawn.point = Math.min(Math.max(z, a), b);
+      return 0;
     }
   }
   const log = logInterval(a, b);
-  return [log, log > NEGATIVE_INFINITY ? inside(a, b, u) : 0];
-}
-
-/** Points as they are found. */
-class Collected {
-  length = 0;
-  readonly points: Float64Array;
-  readonly logs: Float64Array;
-  constructor(
-    private readonly k: number,
-    most: number,
-  ) {
-    this.points = new Float64Array(most * k);
-    this.logs = new Float64Array(most);
-  }
-
-  /** The points with weights that sum to one; `n` is the number that a mean is taken over. */
-  summed(n: number): Nodes {
-    const logs = this.logs.subarray(0, this.length);
-    let top = NEGATIVE_INFINITY;
-    for (const log of logs) if (log > top) top = log;
-    const weights = new Float64Array(logs.length);
-    let total = 0;
-    for (let i = 0; i < logs.length; i++) {
-      weights[i] = Math.exp(logs[i] - top);
-      total += weights[i];
-    }
-    const logMass = logs.length ? Math.min(top + Math.log(total / n), 0) : NEGATIVE_INFINITY;
-    // points that weigh nothing are left out, the others move up
-    let kept = 0;
-    for (let i = 0; i < weights.length; i++) {
-      const weight = weights[i] / total;
-      if (weight < LEAST) continue;
-      weights[kept] = weight;
-      if (kept < i) this.points.copyWithin(kept * this.k, i * this.k, (i + 1) * this.k);
-      kept++;
-    }
-    return { logMass, points: this.points.subarray(0, kept * this.k), weights: weights.subarray(0, kept) };
-  }
+  drawn.mass = 1;
+  drawn.point = log > NEGATIVE_INFINITY ? inside(a, b, u) : 0;
+  return log;
 }
 
 /** Coordinates in the order of Genz, the least probable window first, and the root of the covariance in that order. */
@@ -261,19 +311,18 @@ export function inside(a: number, b: number, u: number): number {
   return Math.min(Math.max(z, a), b);
 }
 
-/** Calls back with the points of a lattice in k dimensions, folded so that what is summed need not be periodic. */
-function lattice(k: number, n: number, each: (u: Float64Array) => void): void {
-  const u = new Float64Array(k);
-  for (let i = 0; i < n; i++) {
-    for (let j = 0; j < k; j++) {
-      const t = ((i + 0.5) * ROOTS[j % ROOTS.length] + 0.5 / (j + 1)) % 1;
-      u[j] = Math.min(Math.max(1 - Math.abs(2 * t - 1), 1e-12), 1 - 1e-12);
-    }
-    each(u);
-  }
-}
-
-/** Roots of primes: their multiples, modulo one, fill a cube evenly (Richtmyer). */
-const ROOTS = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97].map(
-  (p) => Math.sqrt(p),
-);
+/**
+ * Lattices: numbers of points, and the generators whose powers give their coordinates (Korobov). Those were chosen for
+ * the least error of smooth periodic sums in three to twelve coordinates; folding makes what is summed periodic.
+ */
+const LATTICES = [
+  [23, 6],
+  [47, 17],
+  [97, 23],
+  [193, 47],
+  [389, 68],
+  [769, 279],
+  [1543, 174],
+  [3079, 1371],
+  [6151, 2606],
+] as const;

@@ -40,7 +40,10 @@ function tidy(column: Column, value: number): number {
 /** Ends of what is known, on the scale of the edges. */
 export function ends(column: Column, known: Known | undefined): [number | null, number | null] {
   if (!known || known.kind === "set") return [null, null];
-  if (known.kind === "value") return [known.value, known.value];
+  if (known.kind === "value") {
+    const room = column.few.includes(known.value) ? half(column) : 0;
+    return [known.value - room, known.value + room];
+  }
   return [
     known.low === null ? null : known.low - half(column),
     known.high === null ? null : known.high + half(column) + lastOf(column),

@@ -6,7 +6,7 @@ import { live } from "lit-html/directives/live.js";
 import type { Column } from "../model/model.ts";
 import { between, cellAt, moved, places } from "./brush.ts";
 import type { Explorer } from "./explorer.ts";
-import { type Known, range, regionOf } from "./known.ts";
+import { type Known, range, regionOf, setOf } from "./known.ts";
 import { BASE, HEIGHT, heights, nearestEdge, SIDE, shape, TOP, tailBoxes, ticks, WIDTH, xScale } from "./shapes.ts";
 import { summary } from "./summary.ts";
 import { dateText, daysOf, percent, plain, shown, visible } from "./words.ts";
@@ -14,6 +14,8 @@ import { dateText, daysOf, percent, plain, shown, visible } from "./words.ts";
 /** Bars of a column before the rest is folded away. */
 const FEW = 8;
 const MANY = 200;
+/** Spikes before the rest is folded away. */
+const FEW_SPIKES = 6;
 
 /** What only this page knows of a card: whether all bars are shown, and which labels are looked for. */
 export interface Folding {
@@ -51,7 +53,9 @@ function body(explorer: Explorer, folding: Folding, n: number, id: string): Temp
   const cells = now.possible ? (now.peek(n) ?? behind) : undefined;
   if (!cells && !behind) return html`<div class="room"></div>`;
   const before = now === ghost ? undefined : behind;
-  return column.categories ? bars(explorer, folding, n, cells, before) : numberBody(explorer, n, cells, before, id);
+  return column.categories
+    ? bars(explorer, folding, n, cells, before)
+    : numberBody(explorer, folding, n, cells, before, id);
 }
 
 /** How much the column moved, or what it would tell. */
@@ -98,25 +102,12 @@ function bars(
   list = [...list, ...codes.filter((code) => !list.includes(code))];
   const rest = found.length - list.length;
   const most = Math.max(1e-9, ...list.map((i) => Math.max(cells?.[i] ?? 0, before?.[i] ?? 0)));
-  const toggle = () => {
-    if (open) folding.open.delete(n);
-    else folding.open.add(n);
-    folding.redraw();
-  };
   return html`
-    ${
-      long && labels.length > 20
-        ? html`<input class="find" type="search" placeholder="Find a value" aria-label=${`Find a value of ${visible(column.name)}`}
-      .value=${live(folding.wanted.get(n) ?? "")} @input=${(event: Event) => {
-        folding.wanted.set(n, (event.target as HTMLInputElement).value);
-        folding.redraw();
-      }}>`
-        : nothing
-    }
+    ${long && labels.length > 20 ? finder(folding, n, column) : nothing}
     <ul class="bars" role="list">${list.map((i) => bar(explorer, n, i, cells?.[i], before?.[i], most, codes))}</ul>
     ${
       rest > 0 || (open && long)
-        ? html`<button class="quiet more" type="button" aria-expanded=${open} @click=${toggle}>
+        ? html`<button class="quiet more" type="button" aria-expanded=${open} @click=${() => fold(folding, n)}>
       ${open ? (rest > 0 ? `${rest.toLocaleString("en")} more: use the search` : "Show fewer") : `${rest.toLocaleString("en")} more, ${percent(massOf(found.slice(list.length), cells))}`}</button>`
         : nothing
     }`;
@@ -182,6 +173,7 @@ function gapRow(explorer: Explorer, n: number, gap: number): TemplateResult {
 
 function numberBody(
   explorer: Explorer,
+  folding: Folding,
   n: number,
   cells: Float64Array | undefined,
   before: Float64Array | undefined,
@@ -189,7 +181,7 @@ function numberBody(
 ): TemplateResult {
   const column = explorer.columns[n];
   const known = explorer.condition.get(n);
-  return html`${picture(explorer, n, cells, before)} ${spikes(explorer, n, cells)} ${facts(column, cells, before, behindName(explorer), known)}
+  return html`${picture(explorer, n, cells, before)} ${spikes(explorer, folding, n, cells)} ${facts(column, cells, before, behindName(explorer), known)}
     ${fields(explorer, n, known, id)}`;
 }
 
@@ -211,7 +203,7 @@ function picture(
     @pointerdown=${(event: PointerEvent) => drag(explorer, n, event)}>
     ${
       now
-        ? svg`<path class="now" d=${now.area}/><path class="outline" d=${now.line}/>
+        ? svg`<path class="now" d=${now.area}/><path class="contour" d=${now.line}/>
       ${tailBoxes(now.tails).map((box) => svg`<rect class="now" x=${box.x} y=${box.y} width=${box.width} height=${box.height}/>`)}`
         : nothing
     }
@@ -222,9 +214,37 @@ function picture(
       (tick) => svg`<line class="axis" x1=${tick.x} x2=${tick.x} y1=${BASE} y2=${BASE + 3}/>
       <text x=${tick.x} y=${BASE + 14}>${tick.text}</text>`,
     )}
-    ${known ? svg`<rect class="chosen" x=${left} y="2" width=${Math.max(right - left, 1)} height=${BASE - 2}/>` : nothing}
+    ${known && !wholes(known).some((value) => column.few.includes(value)) ? svg`<rect class="chosen" x=${left} y="2" width=${Math.max(right - left, 1)} height=${BASE - 2}/>` : nothing}
+    ${column.few.map((value) => whole(explorer, n, value, cells))}
     ${thumb(explorer, n, 0, left)} ${thumb(explorer, n, 1, right)}
   </svg>`;
+}
+
+/** A value of an integer that takes few of them: clicked, or chosen by a key, it joins what is known or leaves it. */
+function whole(explorer: Explorer, n: number, value: number, cells: Float64Array | undefined): TemplateResult {
+  const column = explorer.columns[n];
+  const x = xScale(column);
+  const pressed = wholes(explorer.condition.get(n)).includes(value);
+  const pick = (event: Event) => {
+    event.preventDefault();
+    pickWhole(explorer, n, value);
+  };
+  return svg`<rect class=${classMap({ whole: true, chosen: pressed })} x=${x(value - 0.5)} y="2" width=${x(value + 0.5) - x(value - 0.5)}
+    height=${BASE - 2} tabindex="0" role="button" data-value=${value} aria-pressed=${pressed}
+    aria-label=${`${value}, ${cells ? percent(cells[column.cellOf(value)]) : "impossible"}`}
+    @click=${(event: MouseEvent) => event.detail === 0 && pick(event)}
+    @keydown=${(event: KeyboardEvent) => (event.key === "Enter" || event.key === " ") && pick(event)}/>` as unknown as TemplateResult;
+}
+
+/** The values of an integer that are known one by one. */
+function wholes(known: Known | undefined): readonly number[] {
+  if (known?.kind === "set") return known.codes;
+  return known?.kind === "value" ? [known.value] : [];
+}
+
+function pickWhole(explorer: Explorer, n: number, value: number): void {
+  const now = wholes(explorer.condition.get(n));
+  explorer.know(n, setOf(now.includes(value) ? now.filter((each) => each !== value) : [...now, value]));
 }
 
 /** Single values with a probability of their own: as high as the picture if that is one. */
@@ -299,9 +319,10 @@ function drag(explorer: Explorer, n: number, event: PointerEvent): void {
     picture.removeEventListener("pointerup", stop);
     picture.removeEventListener("pointercancel", stop);
     if (far) explorer.know(n, explorer.condition.get(n));
-    else if (e.type === "pointerup" && which < 0) {
+    else if (e.type === "pointerup") {
       const cell = cellAt(column, start);
-      explorer.know(n, JSON.stringify(cell) === JSON.stringify(known) ? undefined : cell);
+      if (cell?.kind === "value" && column.few.includes(cell.value)) pickWhole(explorer, n, cell.value);
+      else if (which < 0) explorer.know(n, JSON.stringify(cell) === JSON.stringify(known) ? undefined : cell);
     }
   };
   picture.setPointerCapture(event.pointerId);
@@ -310,21 +331,55 @@ function drag(explorer: Explorer, n: number, event: PointerEvent): void {
   picture.addEventListener("pointercancel", stop);
 }
 
-/** Single values that have a probability of their own. */
-function spikes(explorer: Explorer, n: number, cells: Float64Array | undefined): TemplateResult | typeof nothing {
+/** Single values that have a probability of their own: the most probable, and a list of all with a search. */
+function spikes(
+  explorer: Explorer,
+  folding: Folding,
+  n: number,
+  cells: Float64Array | undefined,
+): TemplateResult | typeof nothing {
   const column = explorer.columns[n];
+  if (!column.spikes.length) return nothing;
   const first = column.edges.length + 1;
   const known = explorer.condition.get(n);
-  const list = Array.from(column.spikes, (value, s) => ({ value, share: cells?.[first + s] ?? 0 }))
-    .sort((a, b) => b.share - a.share)
-    .slice(0, 6)
+  const all = Array.from(column.spikes, (value, s) => ({ value, share: cells?.[first + s] ?? 0 }));
+  const isKnown = (value: number) => known?.kind === "value" && known.value === value;
+  const wanted = (folding.wanted.get(n) ?? "").trim();
+  const open = folding.open.has(n);
+  const found = open && wanted ? all.filter(({ value }) => shown(column, value, true).includes(wanted)) : all;
+  const list = found
+    .sort((a, b) => Number(isKnown(b.value)) - Number(isKnown(a.value)) || b.share - a.share)
+    .slice(0, open ? MANY : FEW_SPIKES)
     .sort((a, b) => a.value - b.value);
-  if (!list.length) return nothing;
-  return html`<p class="spikes">exactly ${list.map(({ value, share }) => {
-    const pressed = known?.kind === "value" && known.value === value;
-    return html`<button class="spike" type="button" aria-pressed=${pressed}
+  return html`<div class="spikes">exactly
+    ${open && all.length > 20 ? finder(folding, n, column) : nothing}
+    ${list.map(({ value, share }) => {
+      const pressed = isKnown(value);
+      return html`<button class="spike" type="button" aria-pressed=${pressed}
       @click=${() => explorer.know(n, pressed ? undefined : { kind: "value", value })}>${shown(column, value, true)} <b>${percent(share)}</b></button>`;
-  })}</p>`;
+    })}
+    ${
+      all.length > FEW_SPIKES
+        ? html`<button class="quiet more" type="button" aria-expanded=${open} @click=${() => fold(folding, n)}>
+      ${open ? (found.length > list.length ? `${(found.length - list.length).toLocaleString("en")} more: use the search` : "Show fewer") : `${all.length - list.length} more`}</button>`
+        : nothing
+    }</div>`;
+}
+
+/** Show all of a long list, or few of it again. */
+function fold(folding: Folding, n: number): void {
+  if (folding.open.has(n)) folding.open.delete(n);
+  else folding.open.add(n);
+  folding.redraw();
+}
+
+/** A field that looks for a value. */
+function finder(folding: Folding, n: number, column: Column): TemplateResult {
+  return html`<input class="find" type="search" placeholder="Find a value" aria-label=${`Find a value of ${visible(column.name)}`}
+    .value=${live(folding.wanted.get(n) ?? "")} @input=${(event: Event) => {
+      folding.wanted.set(n, (event.target as HTMLInputElement).value);
+      folding.redraw();
+    }}>`;
 }
 
 /** What the dashed shapes are: what was before, or the other condition. */

@@ -27,7 +27,7 @@ function pythonValue(column: Column, value: number): string {
 }
 
 function pythonCategory(column: Column, code: number): string {
-  const value = column.values[code];
+  const value = column.categories ? column.values[code] : code;
   if (typeof value === "string") return pythonText(value);
   if (typeof value === "boolean") return value ? "True" : "False";
   return String(value);
@@ -63,7 +63,7 @@ function quoted(text: string): string {
 function asked(column: Column, known: Known): string {
   const name = quoted(column.name);
   if (known.kind === "set") {
-    const values = known.codes.map((code) => quoted(column.categories![code]));
+    const values = known.codes.map((code) => (column.categories ? quoted(column.label(code)) : column.label(code)));
     return values.length === 1 ? `${name} = ${values[0]}` : `${name} in {${values.join(", ")}}`;
   }
   const text = (value: number) => (column.temporal ? moment(column, value) : plain(value));

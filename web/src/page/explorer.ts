@@ -21,10 +21,12 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 const SLICE = 30;
 const LITTLE = 3;
 /**
- * Milliseconds of a step above which another thread computes. It costs some 30 by itself, and below, slices keep the page
- * awake.
+ * Milliseconds of a step above which another thread computes those that follow, and below which it no longer does. A
+ * thread adds some 20 to a step, and slices keep the page awake without it: docs/explore.md has the figures.
  */
-const SLOW = 90;
+const [SLOW, QUICK] = [90, 45];
+/** Milliseconds that a drawing waits for the answers, so that there is but one. */
+const SOON = 60;
 /** Milliseconds after which cards are drawn though others in view are not there yet. */
 const PATIENCE = 150;
 /** Groups of the target when columns are asked what they tell, and cells of a heat map in each direction. */
@@ -75,9 +77,13 @@ export class Explorer {
   /** Whether all cards in view have their answers, and when they were drawn last. */
   private complete = false;
   private drawn = 0;
+  /** When the last change was made. */
+  private began = 0;
 
   /** Whether steps take so long that another thread computes them. */
   private helped = false;
+  /** Steps in a row that took the other thread little time. */
+  private quick = 0;
   private readonly slow = new Set<string>();
   private last: Answers | undefined;
 
@@ -286,11 +292,18 @@ export class Explorer {
     return all.some((m) => [...this.answers.value, this.prior].some((answers) => answers.ready && !answers.has(m)));
   }
 
+  /** Whether the answers for the cards in view may come any moment, so that drawing can wait for them. */
+  get expects(): boolean {
+    if (performance.now() > this.began + SOON) return false;
+    return this.answers.value.some((each) => !each.ready) || !this.seesAll();
+  }
+
   // ---- work --------------------------------------------------------------------------------------------------------
 
-  private restart(sort: Sort, target: number, pair: readonly number[]): void {
+  private restart(sort: Sort, target: number, pair: readonly number[], begins = true): void {
     this.complete = false;
     this.drawn = performance.now();
+    if (begins) this.began = this.drawn;
     this.consult();
     this.jobs = [this.inView()];
     if (this.answers.value.some((answers) => !answers.ready)) {
@@ -305,7 +318,7 @@ export class Explorer {
   }
 
   private again(): void {
-    untracked(() => this.restart(this.sort.value, this.target.value, this.pair.value));
+    untracked(() => this.restart(this.sort.value, this.target.value, this.pair.value, false));
   }
 
   /** Ask the other thread for what is not ready; without one, compute it here. */
@@ -328,6 +341,7 @@ export class Explorer {
     const key = answers.ready ? `${written(answers.condition)} ${columns.join()}` : written(answers.condition);
     this.helper?.ask(key, evidenceOf(this.columns, answers.condition), columns, (reply) => {
       answers.take(reply, columns);
+      this.calm(reply.milliseconds);
       this.again();
     });
   }
@@ -366,7 +380,16 @@ export class Explorer {
       if (answers !== this.prior && answers.cost > SLOW) this.slow.add(written(answers.condition));
     }
     this.helped = this.slow.size > 1;
-    if (this.helped) this.helper.prepare();
+    if (this.slow.size) this.helper.prepare();
+  }
+
+  /** If two steps took little, do those that follow here: a thread costs a frame or so by itself. */
+  private calm(milliseconds: number): void {
+    this.quick = milliseconds < QUICK ? this.quick + 1 : 0;
+    if (this.quick < 2) return;
+    this.helped = false;
+    this.quick = 0;
+    this.slow.clear();
   }
 
   private spend(milliseconds: number): void {

@@ -2,7 +2,7 @@
 
 import type { Column, Evidence, Region } from "../model/model.ts";
 
-/** Some categories, a closed range (null for an open end), or one value. */
+/** Some categories (or some values of an integer), a closed range (null for an open end), or one value. */
 export type Known =
   | { readonly kind: "set"; readonly codes: readonly number[] }
   | { readonly kind: "range"; readonly low: number | null; readonly high: number | null }
@@ -20,6 +20,13 @@ export function range(low: number | null, high: number | null): Known | undefine
   return low !== null && high !== null && low > high
     ? { kind: "range", low: high, high: low }
     : { kind: "range", low, high };
+}
+
+/** One of several integers; undefined if there is none. */
+export function setOf(values: readonly (number | null)[]): Known | undefined {
+  const found = [...new Set(values)].filter((value) => Number.isSafeInteger(value)) as number[];
+  if (found.length < 2) return found.length ? { kind: "value", value: found[0] } : undefined;
+  return { kind: "set", codes: found.sort((a, b) => a - b) };
 }
 
 /** The region of the model's numbers. */
@@ -92,6 +99,7 @@ function readKnown(kind: string, text: string, column: Column): Known | undefine
     const known = [...new Set(codes)].filter((code) => code < categories.length).sort((a, b) => a - b);
     return known.length ? { kind: "set", codes: known } : undefined;
   }
+  if (kind === "s") return column.kind === "integer" ? setOf(text.split(".").map(number)) : undefined;
   if (kind === "v") return number(text) === null ? undefined : { kind: "value", value: Number(text) };
   const [low, high] = text.split("~").map(number);
   return kind === "r" ? range(low ?? null, high ?? null) : undefined;

@@ -34,6 +34,11 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   let asked = false;
   let drawn = false;
   const draw = () => {
+    if (explorer.expects) {
+      root.toggleAttribute("data-busy", true);
+      requestAnimationFrame(draw);
+      return;
+    }
     asked = false;
     render(view(explorer, tools), root);
     if (!drawn && root.querySelector(".picture, .bars")) {

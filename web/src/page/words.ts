@@ -73,7 +73,7 @@ export function daysOf(text: string): number | null {
 export function phrase(column: Column, known: Known, longest = LONGEST): string {
   const name = visible(column.name, longest);
   if (known.kind === "set") {
-    const labels = known.codes.map((code) => visible(column.categories![code], 24));
+    const labels = known.codes.map((code) => visible(column.label(code), 24));
     return `${name} = ${labels.length > 4 ? `${labels.slice(0, 3).join(", ")} and ${labels.length - 3} more` : labels.join(" or ")}`;
   }
   if (known.kind === "value") return `${name} = ${shown(column, known.value, true)}`;
