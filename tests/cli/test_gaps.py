@@ -25,7 +25,8 @@ def files(tmp_path_factory):
 def test_a_fitted_model_tells_gaps(files):
     _, model, job, gone = files
     density = jointwise.load(model)
-    assert density.names == ("job", "pay", "pay missing")
+    assert density.names == ("job", "pay")
+    assert density.gaps == {"pay": "pay missing"}
     answer = float(run("query", model, "P(pay missing | job = pilot)").stdout)
     assert answer == pytest.approx(gone[job == "pilot"].mean(), abs=0.05)
 

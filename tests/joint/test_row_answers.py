@@ -156,10 +156,10 @@ def test_surprisal_is_that_of_the_cell_given_the_rest_of_its_row(case):
     density, rng = case
     X = density.mixture.sample(4, rng)
     X[rng.random(X.shape) < 0.2] = np.nan
-    found = oddness.surprisals(density.mixture, X)
+    judge = oddness.CellOddness(density.schema, density.mixture)
+    found, _ = judge.surprisals(X)
     assert np.array_equal(np.isnan(found), np.isnan(X))
-    usual = oddness.usual_surprisals(density.mixture)
-    assert_allclose(density.surprisal(table(density, X)), found - usual, rtol=1e-9, atol=1e-9)
+    assert_allclose(density.surprisal(table(density, X)), found - judge.usual[0], rtol=1e-9, atol=1e-9)
     for x, row in zip(X, found, strict=True):
         for n in np.flatnonzero(~np.isnan(x)):
             alone = row_given(density, x, [density.names[n]]).marginal(density.names[n])
@@ -185,7 +185,7 @@ def test_usual_cells_have_surprisals_about_zero_in_any_unit():
 def test_impossible_cells_are_infinitely_odd_and_the_others_are_judged_without_them(case):
     density, rng = case
     X = random_rows(rng, density, 6, missing=0.1)
-    found = oddness.surprisals(density.mixture, X)
+    found, _ = oddness.CellOddness(density.schema, density.mixture).surprisals(X)
     assert not np.isnan(found[~np.isnan(X)]).any()
     assert (np.isinf(found).any(axis=1) == np.isneginf(density.mixture.logpdf(X))).all()
 
@@ -228,7 +228,7 @@ def test_oddness_falls_by_the_surprisal_of_what_is_forgotten():
     rest = -density.marginal(["a", "c", "d"]).mixture.logpdf(X[:, [0, 2, 3]])[0]
     drawn = oddness.drawn(density.mixture)
     entropy = -density.mixture.logpdf(drawn).mean()
-    without = -oddness.without(density.mixture, drawn, 1).mean()
+    without = -oddness.without(density.mixture, drawn, [1]).mean()
     assert found.oddness == pytest.approx(whole - entropy, abs=1e-9)
     assert found.cells[0].oddness == pytest.approx(rest - without, abs=1e-9)
     assert found.oddness - found.cells[0].oddness == pytest.approx(found.cells[0].surprisal, abs=1e-9)
@@ -242,7 +242,7 @@ def test_contributions_are_differences_of_predictions(case):
     kind = density.schema.variables[n].kind
     X = density.mixture.sample(3, rng)
     X[rng.random(X.shape) < 0.2] = np.nan
-    found = contributions(density.mixture, n, kind, X)
+    found = contributions(density.schema, density.mixture, n, X)
     for x, row in zip(X, found, strict=True):
         for m in range(len(x)):
             if m == n or np.isnan(x[m]):

@@ -90,6 +90,7 @@ def _head(density: JointDensity, rows: Survey | None, check: Check | None) -> Ma
         "columns": len(density.names),
         "components": f"{density.n_components:,}",
         "made of": _experts(density),
+        "gaps in the model": ", ".join(density.gaps),
         "check at the fit": density.verdict,
     }
     if rows is not None:
@@ -112,15 +113,15 @@ def _experts(density: JointDensity) -> str:
 def _columns(density: JointDensity, rows: Survey | None) -> Markup:
     from jointwise.plots import plot_marginal
 
-    data = _drawn(rows, density)
+    data, columns = _drawn(rows, density), [density.schema[name] for name in density.names]
     cards = []
     with screen.tasks("Columns") as progress:
-        for n, variable in enumerate(density.schema.variables[:MOST_FIGURES]):
+        for n, variable in enumerate(columns[:MOST_FIGURES]):
             progress(n, len(density.names), "")
             drawn = plot_marginal(density, variable.name, data=data, atoms=False).figure
             picture = figure(drawn, f"Distribution of {variable.name}", scale=SMALL)
             cards.append(card(variable.name, _about(variable, rows, n), picture))
-    rest = density.schema.variables[MOST_FIGURES:]
+    rest = columns[MOST_FIGURES:]
     left = table({
         "column": [v.name for v in rest],
         "about": [_about(v, rows, n) for n, v in enumerate(rest, MOST_FIGURES)],
@@ -197,9 +198,9 @@ def _check(check: Check, rows: Survey) -> Markup:
 
 def _odd_rows(density: JointDensity, file: TableFile) -> Markup:
     words = (
-        "The score of a row is its log-density minus that of typical cells. Beside it stand the cells that are odd "
-        "given the others, what was expected there with the middle 80%, and how odd they are in nats. A model finds "
-        "rows that it was fitted to less odd."
+        "The score of a row is its log-density minus that of a usual row with the same gaps. Beside it stand the "
+        "cells that are odd given the others, what was expected there with the middle 80%, and how odd they are in "
+        "nats. A model finds rows that it was fitted to less odd."
     )
     found = oddity.lowest_rows([density], file, ODD_ROWS, "json")
     columns: dict[str, list[Any]] = {
@@ -215,7 +216,8 @@ def _odd_rows(density: JointDensity, file: TableFile) -> Markup:
 
 
 def _reason(cell: dict[str, Any]) -> str:
-    text = f"{cell['column']} = {_short(cell['value'])}; expected {_short(cell['expected'])}"
+    value = "is missing" if cell["value"] is None else f"= {_short(cell['value'])}"
+    text = f"{cell['column']} {value}; expected {_short(cell['expected'])}"
     if cell["low"] is not None:
         text += f" ({_short(cell['low'])} to {_short(cell['high'])})"
     return f"{text}; {cell['surprisal']:+.1f} nats"

@@ -49,7 +49,7 @@ def summary_text(name: str, fit: Fit | BlockFit | TreeFit | StackFit) -> str:
 
 def _fit_lines(name: str, fit: Fit) -> Iterator[str]:
     density, choice = fit.density, fit.choice
-    n_columns, n_components = len(density.names), density.n_components
+    n_columns, n_components = len(density.schema), density.n_components
     yield from _first_lines(name, fit)
     if n_columns == 1:
         yield "fit: one column, by likelihood of its values"
