@@ -234,6 +234,45 @@ def test_oddness_falls_by_the_surprisal_of_what_is_forgotten():
     assert found.oddness - found.cells[0].oddness == pytest.approx(found.cells[0].surprisal, abs=1e-9)
 
 
+def test_the_oddness_of_rows_is_that_of_rows_with_the_same_gaps():
+    """A plain loop over patterns of gaps, and explain, say the same."""
+    density = correlated()
+    rows = density.sample(6, rng=3)
+    for name, gaps in (("a", [1, 2]), ("b", [1, 3]), ("c", [1, 3, 4])):
+        rows[name][gaps] = np.nan
+    X, drawn = density._partial_rows(rows), oddness.drawn(density.mixture)
+    found = density.oddness(rows)
+    for i, x in enumerate(X):
+        known = np.flatnonzero(~np.isnan(x))
+        law = density.mixture.marginal(known)
+        expected = -law.logpdf(x[known][None])[0] + law.logpdf(drawn[:, known]).mean()
+        assert found[i] == pytest.approx(expected, abs=1e-9)
+        assert density.explain({name: column[i] for name, column in rows.items()}).oddness == pytest.approx(expected)
+    assert density.oddness({"a": [np.nan], "b": [None], "c": [None], "d": [None]})[0] == 0.0
+    assert density.oddness({"a": [0.0], "b": [0.0], "c": [0.0], "d": ["sideways"]})[0] == np.inf
+
+
+def test_rows_that_are_mostly_gaps_compare_with_others(monkeypatch):
+    """Half of the rows show one cell or two. Odd rows come first, with gaps or without; others are drawn evenly."""
+    density = correlated()
+    rng = np.random.default_rng(0)
+    rows = density.sample(2000, rng=4)
+    bare = np.arange(0, 2000, 2)
+    rows["b"][bare], rows["c"][bare[::2]] = np.nan, np.nan
+    rows["d"] = np.where(np.isin(np.arange(2000), bare), None, rows["d"])
+    planted = rng.choice(2000, 20, replace=False)
+    shown = np.isnan(rows["b"][planted])
+    rows["a"][planted[shown]] = 8.0  # alone it is far out
+    rows["b"][planted[~shown]] = rows["a"][planted[~shown]] + 1.0  # ten deviations from what a says
+    found = density.oddness(rows)
+    assert set(np.argsort(-found)[:20]) == set(planted)
+    others = np.setdiff1d(np.argsort(-found)[:220], planted)
+    gaps = np.isin(others, bare).mean()
+    assert 0.3 < gaps < 0.6  # half of the rows have them
+    monkeypatch.setattr(oddness, "MOST_DRAWN", 300)  # fewer draws for each pattern
+    np.testing.assert_allclose(density.oddness(rows), found, atol=1.0)
+
+
 @FEW
 @given(densities())
 def test_contributions_are_differences_of_predictions(case):

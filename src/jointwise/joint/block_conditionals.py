@@ -32,7 +32,7 @@ _STEPS = np.linspace(-8.0, 8.0, 65)
 # A term with little weight in its row has a quarter of the steps; the error of the row's mean grows by 2%.
 _COARSE, LITTLE = _STEPS[::4], 1e-3
 # Pieces of the straight lines that stand for the inverse of a warp, and the least standard deviation, in pieces, of a
-# Gaussian that is seen through them: the error of its mean is below 1e-5 standard deviations.
+# Gaussian that is seen through them: the error of its mean is below 1e-4 standard deviations.
 N_PIECES, LEAST_PIECES = 2**16, 32.0
 # Nodes for means under windows elsewhere, how far they reach in standard deviations, and how often they are placed.
 _LEGENDRE, _LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(64)

@@ -316,8 +316,8 @@ class JointDensity(RowAnswers):
     def quantile(self, name: str, q: ArrayLike) -> Any:
         """Smallest value x of a variable with P(X <= x) >= q; a number for a number, an array for an array.
 
-        At 0 and 1 it is the end of the support, infinite where there is none or the variable is in a Gaussian block; a
-        date is then missing.
+        At 0 and 1 it is the bound of the column, or else of the law's atoms. It is infinite where there is none, as for
+        a number of a Gaussian block without bounds; a date is then missing.
         """
         n = self.schema.index(name)
         variable = self.schema.variables[n]

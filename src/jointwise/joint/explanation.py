@@ -138,9 +138,9 @@ class Reasons:
         return "\n".join([f"{self.target}: {_short(self.prediction)}, moved ({self.unit}) by", *map(str, self.cells)])
 
 
-def explain_oddness(schema: Schema, mixture: Expert, cells: CellOddness, x: FloatArray) -> Oddness:
+def explain_oddness(schema: Schema, mixture: Expert, cells: CellOddness, rows: RowOddness, x: FloatArray) -> Oddness:
     """Explain one encoded row (N,) with a known cell or more."""
-    rows, places = RowOddness(schema, mixture), column_positions(schema)
+    places = column_positions(schema)
     oddness, share = rows.share(x)
     found = cells.of(x[None])[0]
     left = dict(_forgotten(places, cells, rows, x))

@@ -199,7 +199,7 @@ class RowAnswers:
             return explanation.explain_prediction(self.schema, self.mixture, self._target(target)[0], X[0])
         if np.isnan(X).all():
             raise InputError("`row` has no known cell, so nothing in it can be odd.")
-        return explanation.explain_oddness(self.schema, self.mixture, self._cell_oddness, X[0])
+        return explanation.explain_oddness(self.schema, self.mixture, self._cell_oddness, self._row_oddness, X[0])
 
     def contributions(self, target: str, x: Any) -> FloatArray:
         """How each cell moved the prediction of ``target``; shape (n, N).
