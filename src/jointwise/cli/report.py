@@ -73,6 +73,12 @@ def _drawn(rows: Survey | None, density: JointDensity) -> Any:
     return decode(np.where(is_unknown, np.nan, rows.X), density.schema)
 
 
+def _as_shown(density: JointDensity, *names: str) -> JointDensity:
+    """The density of rows that show some columns, which is what rows can be compared with."""
+    told = {density.gaps[name]: False for name in names if name in density.gaps}
+    return density.condition(told) if told else density
+
+
 def _page(label: str, density: JointDensity, rows: Survey | None, file: TableFile | None, seed: int) -> str:
     parts = [("columns", "Columns", _columns(density, rows))]
     if len(density.names) > 1:
@@ -118,7 +124,7 @@ def _columns(density: JointDensity, rows: Survey | None) -> Markup:
     with screen.tasks("Columns") as progress:
         for n, variable in enumerate(columns[:MOST_FIGURES]):
             progress(n, len(density.names), "")
-            drawn = plot_marginal(density, variable.name, data=data, atoms=False).figure
+            drawn = plot_marginal(_as_shown(density, variable.name), variable.name, data=data, atoms=False).figure
             picture = figure(drawn, f"Distribution of {variable.name}", scale=SMALL)
             cards.append(card(variable.name, _about(variable, rows, n), picture))
     rest = columns[MOST_FIGURES:]
@@ -165,7 +171,7 @@ def _dependences(density: JointDensity, rows: Survey | None) -> Markup:
         card(
             f"{a}, {b}",
             f"{size:.3f} nats",
-            figure(plot_pair(density, a, b, data=data).figure, f"{a} and {b}", scale=SMALL),
+            figure(plot_pair(_as_shown(density, a, b), a, b, data=data).figure, f"{a} and {b}", scale=SMALL),
         )
         for a, b, size in pairs[:MOST_DRAWN]
     ]
