@@ -382,6 +382,13 @@ def test_the_divergence_of_a_column_with_gaps(seed):
     assert found.pairs["job", "pay"] >= found.columns["pay"].value - 0.05  # numbers are cut into intervals
 
 
+def test_the_entropy_is_that_of_rows_with_gaps():
+    f = product(2)
+    found = f.entropy(rng=0, n_samples=4000)
+    logs = -f.logpdf(f.sample(4000, rng=1))
+    assert found.value == pytest.approx(logs.mean(), abs=5 * (found.error + logs.std() / 4000**0.5))
+
+
 def test_a_gap_that_is_odd_is_explained():
     jobs, gap = Variable("job", "categorical", categories=JOBS), gap_variable("pay missing", "pay")
     atoms = [Dictionary.categories(3), Dictionary((Gaussian([0.0, 9.0], [1.0, 1.0]),)), Dictionary.categories(2)]

@@ -14,7 +14,7 @@ from tests.joint.test_block import mixture as block_mixture
 
 from jointwise import GaussianBlocks
 from jointwise.dictionary import Dictionary
-from jointwise.exceptions import InputError
+from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.families import Gaussian
 from jointwise.joint import oddness
 from jointwise.joint.events import Interval, Point
@@ -250,6 +250,18 @@ def test_the_oddness_of_rows_is_that_of_rows_with_the_same_gaps():
         assert density.explain({name: column[i] for name, column in rows.items()}).oddness == pytest.approx(expected)
     assert density.oddness({"a": [np.nan], "b": [None], "c": [None], "d": [None]})[0] == 0.0
     assert density.oddness({"a": [0.0], "b": [0.0], "c": [0.0], "d": ["sideways"]})[0] == np.inf
+
+
+def test_names_that_the_density_does_not_know_are_no_rows():
+    density = correlated()
+    for ask in (density.oddness, density.surprisal, lambda x: density.predict("a", x), density.explain):
+        with pytest.raises(UnknownNameError, match="Unknown variable 'bb'"):
+            ask({"bb": 1.0, "c": 0.0})
+        with pytest.raises(InputError, match="none of the columns"):
+            ask(pd.DataFrame({"x": [1.0], "y": [2.0]}))
+    assert len(density.oddness(pd.DataFrame({"a": [0.1], "note": ["kept"]}))) == 1
+    row = {"a": 0.1, "b": 0.2, "c": 0.3, "d": "up", "note": "kept"}
+    assert density.oddness(row).shape == density.oddness(pd.Series(row)).shape == (1,)
 
 
 def test_rows_that_are_mostly_gaps_compare_with_others(monkeypatch):

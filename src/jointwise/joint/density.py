@@ -334,8 +334,12 @@ class JointDensity(RowAnswers):
     # ---- information -------------------------------------------------------------------------------------
 
     def entropy(self, *, rng: np.random.Generator | int | None = None, n_samples: int = 20_000) -> Estimate:
-        """-E[log f(X)] in nats with its error; more than two variables are sampled."""
-        return information.entropy(self.mixture, np.random.default_rng(rng), check_integer("n_samples", n_samples, 2))
+        """-E[log f(X)] in nats with its error; more than two variables are sampled, and rows with gaps in the model."""
+        n_samples, generator = check_integer("n_samples", n_samples, 2), np.random.default_rng(rng)
+        if self.gaps:
+            rows = emptied(self.mixture.sample(n_samples, generator), self.schema)
+            return information.sample_mean(-self.mixture.logpdf(rows))
+        return information.entropy(self.mixture, generator, n_samples)
 
     def mutual_information(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_integer, check_real, shown
+from jointwise._checks import check_integer, check_real, listed, shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import explanation, prediction
@@ -21,6 +21,7 @@ from jointwise.joint.oddness import CellOddness, RowOddness
 from jointwise.joint.values import native, one_row
 from jointwise.tables import decode, encode, read_table
 from jointwise.tables.gaps import with_partners
+from jointwise.tables.table import Table
 from jointwise.tables.variables import Kind, Schema, Variable
 
 
@@ -128,7 +129,7 @@ class RowAnswers:
         >>> draws.shape, bool((draws[:3, 0] == known[0, 0]).all())
         ((6, 4), True)
         """
-        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, unseen="missing", absent="missing")
+        X = encode(self._table(x), self.schema, unseen="missing", absent="missing")
         repeated = np.repeat(X, check_integer("n", n, 0), axis=0)
         complete = self.mixture.complete(repeated, np.random.default_rng(rng))
         return decode(np.where(np.isnan(repeated), self.schema.settle(complete), repeated), self.schema, like=x)
@@ -250,12 +251,25 @@ class RowAnswers:
     def _row_oddness(self) -> RowOddness:
         return RowOddness(self.schema, self.mixture)
 
+    def _table(self, x: Any) -> Table:
+        """Read rows that may lack columns; a name that the density does not know is refused where it may be a slip."""
+        found = one_row(x, self.schema.columns)
+        if found is not x and not set(found) >= set(self.schema.columns):  # part of a row
+            for name in found:
+                self.schema.index(name)
+        table = read_table(found)
+        if table.container != "numpy" and not set(table.names) & set(self.schema.names):
+            raise InputError(
+                f"The table has none of the columns {listed(self.schema.columns)}; it has {listed(table.names)}."
+            )
+        return table
+
     def _target(self, name: str) -> tuple[int, Variable]:
         return self.schema.index(name), self.schema[name]
 
     def _partial_rows(self, x: Any, about: Iterable[int] = ()) -> FloatArray:
         """Return encoded rows; of variables that a question is about, it is not told whether they are missing."""
-        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, absent="missing")
+        X = encode(self._table(x), self.schema, absent="missing")
         if self.schema.gaps:
             X[:, with_partners(about, self.schema)] = np.nan
         return X
