@@ -8,7 +8,7 @@ from scipy import integrate, stats
 from tests.joint.cases import build
 
 import jointwise
-from jointwise import GaussianBlocks
+from jointwise import GaussianBlocks, TreeMixture
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, QuestionError
 from jointwise.families import Gaussian
@@ -403,3 +403,16 @@ def test_a_gap_that_is_odd_is_explained():
     assert found.share < 0.01
     moved = f.explain({"job": "cook", "pay": None}, "job")
     assert [(reason.name, reason.value) for reason in moved.cells] == [("pay", None)]
+
+
+def test_trees_tell_gaps_too():
+    rng = np.random.default_rng(0)
+    job = rng.integers(3, size=900)
+    pay = rng.normal(size=900)
+    pay[rng.random(900) < 0.3 * job] = np.nan
+    table = {"job": np.array(JOBS)[job], "pay": pay, "age": rng.normal(size=900)}
+    f = TreeMixture(1, n_models=1, missing="informative", random_state=0).fit(table).density_
+    assert f.gaps == {"pay": "pay missing"}
+    for code, name in enumerate(JOBS):
+        share = np.isnan(pay[job == code]).mean()
+        assert f.probability({"pay": None}, {"job": name})[0] == pytest.approx(share, abs=0.05)
