@@ -1,9 +1,10 @@
 """Planted oddities: how often the planted cell is the oddest of its row, and its row among the oddest of the table.
 
 Some cells of a table are spoiled before the fit: a value swapped with another row's, a number in a wrong unit (times
-ten), or a wrong category. The stack is fitted to the spoiled table, as a user would. A row is as odd as its oddest
-cell, or as its density is low. IsolationForest, which sees categories as indicator columns and gaps as medians, scores
-whole rows alone.
+ten), or a wrong category. The stack is fitted to the spoiled table, as a user would, or to three parts of it that judge
+the rows they have not seen. A row is as odd as its oddest
+cell, as its density is low, or as it is odd for a row with its gaps. IsolationForest, which sees categories as
+indicator columns and gaps as medians, scores whole rows alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from jointwise.datasets import fetch_penguins
 
 Table = Mapping[str, np.ndarray]
 N_PLANTED, SEEDS = 12, (0, 1, 2)
+N_FOLDS = 3
 KINDS = ("swap", "unit", "category")
 
 
@@ -46,7 +48,7 @@ def run() -> list[Row]:
 
 def _measured(name: str, table: Table) -> list[Row]:
     first: dict[str, list[bool]] = {kind: [] for kind in KINDS}
-    ours, densities, theirs = [], [], []
+    ours, densities, rows, others, theirs = [], [], [], [], []
     for seed in SEEDS:
         spoiled, planted = plant(table, np.random.default_rng(seed))
         density = JointEstimator(random_state=0).fit(spoiled).density_
@@ -58,6 +60,8 @@ def _measured(name: str, table: Table) -> list[Row]:
         is_planted[[row for row, _, _ in planted]] = True
         ours.append(roc_auc_score(is_planted, odd.max(axis=1)))
         densities.append(roc_auc_score(is_planted, -density.logpdf(spoiled)))
+        rows.append(roc_auc_score(is_planted, density.oddness(spoiled)))
+        others.append(roc_auc_score(is_planted, judged_by_others(spoiled)))
         forest = IsolationForest(random_state=seed).fit(numbers(spoiled))
         theirs.append(roc_auc_score(is_planted, -forest.score_samples(numbers(spoiled))))
     return [
@@ -69,10 +73,23 @@ def _measured(name: str, table: Table) -> list[Row]:
             "by chance": f"{1 / len(table):.2f}",
             "AUC of rows by oddest cell": f"{np.mean(ours):.3f}",
             "by density": f"{np.mean(densities):.3f}",
+            "by oddness": f"{np.mean(rows):.3f}",
+            "by cell, models of other rows": f"{np.mean(others):.3f}",
             "IsolationForest": f"{np.mean(theirs):.3f}",
         }
         for kind in KINDS
     ]
+
+
+def judged_by_others(table: Table) -> np.ndarray:
+    """Return the surprisal of the oddest cell of each row under a model of other rows, as `jointwise score TABLE`."""
+    n = len(next(iter(table.values())))
+    fold, out = np.arange(n) % N_FOLDS, np.empty(n)
+    for k in range(N_FOLDS):
+        fitted = JointEstimator(random_state=0).fit({name: column[fold != k] for name, column in table.items()})
+        odd = fitted.density_.surprisal({name: column[fold == k] for name, column in table.items()})
+        out[fold == k] = np.nan_to_num(odd, nan=-np.inf, posinf=1e6).max(axis=1)
+    return out
 
 
 def plant(table: Table, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], list[tuple[int, str, str]]]:

@@ -32,6 +32,12 @@ def small_marginals():
     return PairwiseMarginals.of(data, schema, Profile.of(data).axes(schema, n_bins=8))
 
 
+def small_profile():
+    empty = [None, None, None]
+    data = {"x": [0.25, None, -1.0], "n": [1, 1, 2], "job": ["cook", None, "nurse"], "on": [True, True, False]}
+    return Profile.of(data | {"empty": empty})
+
+
 # Each reader of a plain form, with a valid form as JSON returns it.
 FORMS = {
     "variable": (Variable.from_dict, VARIABLES[0].to_dict()),
@@ -42,6 +48,7 @@ FORMS = {
     "discrete": (Axis.from_dict, DiscreteAxis([1.0, 2.0]).to_dict()),
     "dictionary": (Dictionary.from_dict, DICTIONARY.to_dict()),
     "pairs": (PairwiseMarginals.from_dict, small_marginals().to_dict()),
+    "profile": (Profile.from_dict, small_profile().to_dict()),
 }
 
 
@@ -60,7 +67,7 @@ WORDS = sorted({"continuous", "integer", "categorical", "date", "datetime[s,Euro
                 "\ud800", "", "nan", "inf"})  # fmt: skip
 KEYS = ["name", "kind", "categories", "ordered", "spikes", "observed", "dtype", "variables", "container", "families",
         "family", "loc", "scale", "base", "low", "high", "type", "edges", "values", "format", "version", "schema",
-        "axes", "counts", "n_rows"]  # fmt: skip
+        "axes", "counts", "n_rows", "columns", "sketch", "shift", "multiples", "labels", "declared"]  # fmt: skip
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(WORDS)
     | st.sampled_from([10**400, -(10**400), 2**63, 1e308, 5e-324])

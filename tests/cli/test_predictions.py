@@ -9,7 +9,7 @@ from tests.cli.cases import people, rows_of, run, typed, write_csv
 
 import jointwise
 from jointwise.cli import reasons
-from jointwise.joint.oddness import usual_surprisals
+from jointwise.joint.oddness import CellOddness
 
 
 @pytest.fixture(scope="module")
@@ -166,10 +166,10 @@ def test_rows_of_several_judges_are_told_apart(density, known):
 
     X = encode(known, density.schema)
     cells = {name: list(column) for name, column in known.items()}
-    usual = usual_surprisals(density.mixture)
-    alone = odd_columns([density], [usual], cells, [Judged(0, np.arange(60), X, np.zeros(60))], "csv")
+    judge = CellOddness(density.schema, density.mixture)
+    alone = odd_columns([density], [judge], cells, [Judged(0, np.arange(60), X, np.zeros(60))], "csv")
     halves = [Judged(k, np.arange(k, 60, 2), X[k::2], np.zeros(30)) for k in (0, 1)]
-    assert odd_columns([density, density], [usual, usual], cells, halves, "csv") == alone
+    assert odd_columns([density, density], [judge, judge], cells, halves, "csv") == alone
 
 
 # ---- draws for each row ----------------------------------------------------------------------------------------

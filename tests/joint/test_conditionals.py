@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtr
 from tests.joint.block_cases import BENT, INF, INTEGER, PRODUCT, SPIKED, mixture, plain, rows
 
 from jointwise._numerics import smallest_true
 from jointwise.dictionary import Dictionary
+from jointwise.joint.block_conditionals import _STEPS, _Lines, _means_through
 from jointwise.joint.events import Interval
 from jointwise.joint.product import ProductMixture
 from jointwise.joint.sum import mixed
+from jointwise.warps import Warp
 
 Q = (0.003, 0.7)
 
@@ -83,3 +86,34 @@ def test_no_rows():
     f = mixture(0)
     for n in (SPIKED, INTEGER, PRODUCT):
         assert f.conditionals(n, np.empty((0, 5))).quantile(0.5).shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_means_through_lines_are_those_through_the_warp(seed):
+    """The slow twin is the inverse itself with sixteen times as many steps."""
+    rng = np.random.default_rng(seed)
+    x, w = np.cumsum(rng.uniform(0.2, 2.0, 40)), np.cumsum(rng.uniform(0.05, 0.3, 40))
+    warp = Warp(x, w, rng.uniform(0.5, 2.0, 40) * np.gradient(w) / np.gradient(x))
+    lines = _Lines(warp)
+    z = np.linspace(w[0] - 3, w[-1] + 3, 5001)
+    exact = warp.inverse(z)
+    assert_allclose(lines(z), exact, atol=1e-4 * np.ptp(x))
+    mean, scale = rng.uniform(w[0] - 1, w[-1] + 1, 50), rng.uniform(0.05, 1.0, 50)
+    twin = _means_through(warp.inverse, mean, scale, np.linspace(-8, 8, 1025))
+    points = warp.inverse(mean + scale * _STEPS[:, None])
+    spread = np.sqrt(np.average((points - twin) ** 2, weights=np.exp(-0.5 * _STEPS**2), axis=0))
+    found = _means_through(lines, mean, scale, _STEPS)
+    assert (np.abs(found - _means_through(warp.inverse, mean, scale, _STEPS)) < 1e-4 * spread).all()
+    assert (np.abs(found - twin) < 2e-2 * spread).all()
+
+
+def test_terms_that_cannot_be_seen_are_left_out_of_a_cdf():
+    f = mixture(7, n_components=40)
+    X = rows(f, 7, n=20, gaps=0.3)
+    law = f.conditionals(BENT, X)
+    x = np.linspace(-2, 2, 20)
+    found = law.cdf(x)
+    whole = law._weights * (
+        law._block.no_spike[law._c][law._owner] * ndtr((law._block.warps[law._c](x)[:, None] - law._mean) / law._scale)
+    )
+    assert_allclose(found, whole.sum(axis=1), atol=1e-12)

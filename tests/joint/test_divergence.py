@@ -13,8 +13,8 @@ from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import Gaussian
 from jointwise.joint import JointDensity, ProductMixture
-from jointwise.joint.divergence import of_all, of_variable, partition, unlikeness
-from jointwise.tables.variables import Variable
+from jointwise.joint.divergence import of_all, of_column, partition, unlikeness
+from jointwise.tables.variables import Schema, Variable
 
 FEW = settings(deadline=None, max_examples=25)
 KINDS = ("smooth", "spiky", "counts", "lattice", "label", "grade")
@@ -69,8 +69,8 @@ def test_discrete_densities_equal_enumeration(case):
 def test_laws_of_divergences(case):
     a, b, _ = case
     for n in range(len(a.names)):
-        there, back = of_variable(a.mixture, b.mixture, n), of_variable(b.mixture, a.mixture, n)
-        same = of_variable(a.mixture, a.mixture, n)
+        there, back = of_column(a.mixture, b.mixture, [n]), of_column(b.mixture, a.mixture, [n])
+        same = of_column(a.mixture, a.mixture, [n])
         assert there.value == pytest.approx(back.value, abs=2 * there.error + 1e-9)
         assert 0 <= there.value <= np.log(2) + 1e-6
         assert same.value == pytest.approx(0.0, abs=1e-9)
@@ -89,7 +89,7 @@ def test_a_continuous_column_equals_quadrature():
         return (f * np.log(f / m) + g * np.log(g / m)) / 2 if f > 0 and g > 0 else 0.0
 
     expected, _ = integrate.quad(integrand, -12, 14)
-    found = of_variable(a.mixture, b.mixture, 0)
+    found = of_column(a.mixture, b.mixture, [0])
     assert found.value == pytest.approx(expected, abs=1e-8)
     assert found.error < 1e-6
 
@@ -98,8 +98,9 @@ def test_a_continuous_column_equals_quadrature():
 def test_blocks_have_divergences_too(seed):
     a, b = block_mixture(seed, 2), block_mixture(seed + 10, 2)
     rng = np.random.default_rng(0)
-    total = of_all(a, b, rng, 4000)
-    columns = [of_variable(a, b, n) for n in range(a.n_variables)]
+    schema = Schema(tuple(Variable(f"x{n}", "continuous") for n in range(a.n_variables)))
+    total = of_all(schema, a, b, rng, 4000)
+    columns = [of_column(a, b, [n]) for n in range(a.n_variables)]
     assert 0 < total.value <= np.log(2)
     assert max(c.value for c in columns) <= total.value + 5 * total.error
 

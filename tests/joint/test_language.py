@@ -43,6 +43,23 @@ def asked(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "step", "read"),
+    [
+        ("P(x > 6)", 1e-6, "P(x > 6)"),
+        ("P(5 < x < 6)", 0.001, "P(5 < x < 6)"),
+        ("P(x >= 6.5)", 1e-6, "P(x >= 6.5)"),
+        ("P(x > 6)", 0.01, "P(x >= 6.01)"),
+        ("P(x <= 6)", 0.001, "P(x <= 6)"),
+    ],
+)
+def test_ends_of_finely_rounded_columns_are_written_as_they_were_asked(text, step, read):
+    schema = Schema((Variable("x", "continuous", step=step),))
+    asked = parse_question(text, schema)
+    assert question_text(asked, schema) == read
+    assert parse_question(read, schema) == asked
+
+
+@pytest.mark.parametrize(
     ("text", "region"),
     [
         ("sex=F", Point(0.0)),

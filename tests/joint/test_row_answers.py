@@ -14,7 +14,7 @@ from tests.joint.test_block import mixture as block_mixture
 
 from jointwise import GaussianBlocks
 from jointwise.dictionary import Dictionary
-from jointwise.exceptions import InputError
+from jointwise.exceptions import InputError, UnknownNameError
 from jointwise.families import Gaussian
 from jointwise.joint import oddness
 from jointwise.joint.events import Interval, Point
@@ -156,10 +156,10 @@ def test_surprisal_is_that_of_the_cell_given_the_rest_of_its_row(case):
     density, rng = case
     X = density.mixture.sample(4, rng)
     X[rng.random(X.shape) < 0.2] = np.nan
-    found = oddness.surprisals(density.mixture, X)
+    judge = oddness.CellOddness(density.schema, density.mixture)
+    found, _ = judge.surprisals(X)
     assert np.array_equal(np.isnan(found), np.isnan(X))
-    usual = oddness.usual_surprisals(density.mixture)
-    assert_allclose(density.surprisal(table(density, X)), found - usual, rtol=1e-9, atol=1e-9)
+    assert_allclose(density.surprisal(table(density, X)), found - judge.usual[0], rtol=1e-9, atol=1e-9)
     for x, row in zip(X, found, strict=True):
         for n in np.flatnonzero(~np.isnan(x)):
             alone = row_given(density, x, [density.names[n]]).marginal(density.names[n])
@@ -185,7 +185,7 @@ def test_usual_cells_have_surprisals_about_zero_in_any_unit():
 def test_impossible_cells_are_infinitely_odd_and_the_others_are_judged_without_them(case):
     density, rng = case
     X = random_rows(rng, density, 6, missing=0.1)
-    found = oddness.surprisals(density.mixture, X)
+    found, _ = oddness.CellOddness(density.schema, density.mixture).surprisals(X)
     assert not np.isnan(found[~np.isnan(X)]).any()
     assert (np.isinf(found).any(axis=1) == np.isneginf(density.mixture.logpdf(X))).all()
 
@@ -228,10 +228,61 @@ def test_oddness_falls_by_the_surprisal_of_what_is_forgotten():
     rest = -density.marginal(["a", "c", "d"]).mixture.logpdf(X[:, [0, 2, 3]])[0]
     drawn = oddness.drawn(density.mixture)
     entropy = -density.mixture.logpdf(drawn).mean()
-    without = -oddness.without(density.mixture, drawn, 1).mean()
+    without = -oddness.without(density.mixture, drawn, [1]).mean()
     assert found.oddness == pytest.approx(whole - entropy, abs=1e-9)
     assert found.cells[0].oddness == pytest.approx(rest - without, abs=1e-9)
     assert found.oddness - found.cells[0].oddness == pytest.approx(found.cells[0].surprisal, abs=1e-9)
+
+
+def test_the_oddness_of_rows_is_that_of_rows_with_the_same_gaps():
+    """A plain loop over patterns of gaps, and explain, say the same."""
+    density = correlated()
+    rows = density.sample(6, rng=3)
+    for name, gaps in (("a", [1, 2]), ("b", [1, 3]), ("c", [1, 3, 4])):
+        rows[name][gaps] = np.nan
+    X, drawn = density._partial_rows(rows), oddness.drawn(density.mixture)
+    found = density.oddness(rows)
+    for i, x in enumerate(X):
+        known = np.flatnonzero(~np.isnan(x))
+        law = density.mixture.marginal(known)
+        expected = -law.logpdf(x[known][None])[0] + law.logpdf(drawn[:, known]).mean()
+        assert found[i] == pytest.approx(expected, abs=1e-9)
+        assert density.explain({name: column[i] for name, column in rows.items()}).oddness == pytest.approx(expected)
+    assert density.oddness({"a": [np.nan], "b": [None], "c": [None], "d": [None]})[0] == 0.0
+    assert density.oddness({"a": [0.0], "b": [0.0], "c": [0.0], "d": ["sideways"]})[0] == np.inf
+
+
+def test_names_that_the_density_does_not_know_are_no_rows():
+    density = correlated()
+    for ask in (density.oddness, density.surprisal, lambda x: density.predict("a", x), density.explain):
+        with pytest.raises(UnknownNameError, match="Unknown variable 'bb'"):
+            ask({"bb": 1.0, "c": 0.0})
+        with pytest.raises(InputError, match="none of the columns"):
+            ask(pd.DataFrame({"x": [1.0], "y": [2.0]}))
+    assert len(density.oddness(pd.DataFrame({"a": [0.1], "note": ["kept"]}))) == 1
+    row = {"a": 0.1, "b": 0.2, "c": 0.3, "d": "up", "note": "kept"}
+    assert density.oddness(row).shape == density.oddness(pd.Series(row)).shape == (1,)
+
+
+def test_rows_that_are_mostly_gaps_compare_with_others(monkeypatch):
+    """Half of the rows show one cell or two. Odd rows come first, with gaps or without; others are drawn evenly."""
+    density = correlated()
+    rng = np.random.default_rng(0)
+    rows = density.sample(2000, rng=4)
+    bare = np.arange(0, 2000, 2)
+    rows["b"][bare], rows["c"][bare[::2]] = np.nan, np.nan
+    rows["d"] = np.where(np.isin(np.arange(2000), bare), None, rows["d"])
+    planted = rng.choice(2000, 20, replace=False)
+    shown = np.isnan(rows["b"][planted])
+    rows["a"][planted[shown]] = 8.0  # alone it is far out
+    rows["b"][planted[~shown]] = rows["a"][planted[~shown]] + 1.0  # ten deviations from what a says
+    found = density.oddness(rows)
+    assert set(np.argsort(-found)[:20]) == set(planted)
+    others = np.setdiff1d(np.argsort(-found)[:220], planted)
+    gaps = np.isin(others, bare).mean()
+    assert 0.3 < gaps < 0.6  # half of the rows have them
+    monkeypatch.setattr(oddness, "MOST_DRAWN", 300)  # fewer draws for each pattern
+    np.testing.assert_allclose(density.oddness(rows), found, atol=1.0)
 
 
 @FEW
@@ -242,7 +293,7 @@ def test_contributions_are_differences_of_predictions(case):
     kind = density.schema.variables[n].kind
     X = density.mixture.sample(3, rng)
     X[rng.random(X.shape) < 0.2] = np.nan
-    found = contributions(density.mixture, n, kind, X)
+    found = contributions(density.schema, density.mixture, n, X)
     for x, row in zip(X, found, strict=True):
         for m in range(len(x)):
             if m == n or np.isnan(x[m]):

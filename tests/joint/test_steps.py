@@ -75,6 +75,13 @@ def test_conditioning_on_a_set_leaves_its_values():
     assert set(given_set.sample(50, rng=0)["x"]) == {1.0, 1.5}
 
 
+@pytest.mark.parametrize("step", [0.0, 0.25])
+def test_extreme_quantiles_are_the_bounds_of_the_column(step):
+    free, bounded = density(step=step), density(step=step, support=(-1.0, 4.0))
+    assert free.quantile("x", [0.0, 1.0]).tolist() == [-np.inf, np.inf]
+    assert bounded.quantile("x", [0.0, 1.0]).tolist() == [-1.0, 4.0]
+
+
 def test_a_step_leaves_the_density_itself_alone():
     x = {"x": [0.3, 1.5]}
     np.testing.assert_array_equal(density(0.5).logpdf(x), density(0.0).logpdf(x))

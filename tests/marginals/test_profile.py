@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from jointwise import axes as axes_module
 from jointwise.axes import BinnedAxis, DiscreteAxis, regrouping
-from jointwise.exceptions import InputError, UnknownNameError
+from jointwise.exceptions import FileFormatError, InputError, UnknownNameError
 from jointwise.marginals import Profile
 from jointwise.marginals import profile as profile_module
 from jointwise.marginals.sketch import ValueSketch
@@ -100,6 +101,40 @@ def test_profiles_are_a_commutative_monoid(seeds):
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
     assert a + Profile.empty() == Profile.empty() + a == a
+
+
+@pytest.mark.parametrize("limit", [None, 16])
+@pytest.mark.parametrize("container", FRAMES)
+def test_profiles_that_were_sent_as_text_add_up(container, limit, monkeypatch):
+    """Two places write their profiles as JSON; their sum has the schema and axes of all rows in one place."""
+    if limit is not None:  # fewer groups than values
+        monkeypatch.setattr(ValueSketch, "LIMIT", limit)
+    parts = [FRAMES[container](random_table(60, seed)) for seed in (1, 2)]
+    weights = np.linspace(0.5, 2.0, 60)
+    for weight in (None, weights):
+        here = [Profile.of(part, weight) for part in parts]
+        sent = [Profile.from_dict(json.loads(json.dumps(profile.to_dict()))) for profile in here]
+        assert [profile.to_dict() for profile in sent] == [profile.to_dict() for profile in here]
+        both, expected = sum(sent, Profile.empty()), sum(here, Profile.empty())
+        assert both.schema() == expected.schema()
+        assert both.axes(both.schema(), 8) == expected.axes(expected.schema(), 8)
+    assert Profile.from_dict(Profile.empty().to_dict()).columns == ()
+
+
+def test_a_profile_that_cannot_be_is_refused():
+    form = Profile.of({"x": [1.5, 2.5, 2.5], "job": ["a", "b", None]}).to_dict()
+    x, job = form["columns"]
+    for wrong, words in (
+        (form | {"version": 2}, "version 2"),
+        (form | {"n_rows": 4.0}, "as many rows"),
+        (form | {"columns": [x, x]}, "differ in name"),
+        (form | {"columns": [x | {"sketch": x["sketch"] | {"low": [2.5, 1.5]}}, job]}, "increase"),
+        (form | {"columns": [x | {"sketch": x["sketch"] | {"counts": [1, -2]}}, job]}, "positive"),
+        (form | {"columns": [x, job | {"dtype": "pickle"}]}, "dtype"),
+        (form | {"columns": [x, job | {"counts": [1.0]}]}, "zip"),
+    ):
+        with pytest.raises(FileFormatError, match=words):
+            Profile.from_dict(wrong)
 
 
 def test_integer_weights_are_repeats_and_zero_is_absent(container):

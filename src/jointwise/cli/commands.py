@@ -233,6 +233,7 @@ def info(
     lines = [
         f"{len(density.schema.columns)} columns, {density.n_components} components",
         *([_classes(stored)] if isinstance(stored, ClassModel) else []),
+        *([f"gaps: part of the model for {listed(density.gaps)}"] if density.gaps else []),
         *([f"check at the fit: {density.verdict}"] if density.verdict else []),
         *(f"{name}: {words}" for name, words in (rows.facts() if rows is not None else {}).items() if words),
     ]
@@ -246,14 +247,16 @@ def _classes(model: ClassModel) -> str:
 
 def _columns(density: JointDensity, rows: Survey | None) -> dict[str, list[Any]]:
     gaps = {} if rows is None else {"gaps": rows.gaps.tolist()}
+    columns = [density.schema[name] for name in density.names]
+    atoms = [density.mixture.dictionary(density.schema.index(name)).summary() for name in density.names]
     return {
         "column": list(density.names),
-        "kind": ["ordinal" if variable.ordered else str(variable.kind) for variable in density.schema],
-        "values": [column_values(variable) for variable in density.schema],
-        "support": [variable.shown_support() for variable in density.schema],
-        "step": [f"{variable.step:g}" if variable.step else "" for variable in density.schema],
+        "kind": ["ordinal" if variable.ordered else str(variable.kind) for variable in columns],
+        "values": [column_values(variable) for variable in columns],
+        "support": [variable.shown_support() for variable in columns],
+        "step": [f"{variable.step:g}" if variable.step else "" for variable in columns],
         **gaps,
-        "atoms": [" + ".join(density.mixture.dictionary(n).summary()) for n in range(len(density.names))],
+        "atoms": [" + ".join(each) for each in atoms],
     }
 
 
@@ -484,8 +487,8 @@ def _drawn_for_rows(
 ) -> Iterator[dict[str, Any]]:
     """Blocks of rows, ``n`` for each row of a table: its gaps and absent columns drawn given its other cells."""
     schema = density.schema
-    if not set(schema.names) & set(file.names):
-        raise InputError(f"{file.label} has none of the model's columns {listed(schema.names)}.")
+    if not set(schema.columns) & set(file.names):
+        raise InputError(f"{file.label} has none of the model's columns {listed(schema.columns)}.")
     number = unused_name("row", schema.names)
     for first, _, X in encoded_blocks(file, schema, "Drawing", unseen="missing", absent="missing"):
         for start in range(0, len(X) * n or 1, SAMPLE_BLOCK):

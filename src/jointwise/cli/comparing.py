@@ -62,7 +62,7 @@ def compare(
     first, second, notes = aligned(before, after)
     for each in notes:
         screen.note(f"Note: {each}")
-    check = None if file is None else _check(before.marginal(first.names), file, rng)
+    check = None if file is None else _check(before.marginal(first.schema.names), file, rng)
     found = sizes(first, second, rng)
     rows = list(drifts(first, second, found, check))
     total = f"All columns together: {found.total.value:.3f} ± {found.total.error:.3f} nats of at most 0.693."
@@ -98,7 +98,8 @@ def _fitted_like(table: TableFile, other: JointDensity) -> JointDensity:
     drop = [name for name in table.names if name not in common]
     from jointwise.cli.fits import fit_table  # loads scikit-learn
 
-    return plain_density(fit_table(table, drop=drop, keep=common, kinds=kinds).density_)
+    missing = "informative" if other.gaps else "ignorable"
+    return plain_density(fit_table(table, drop=drop, keep=common, kinds=kinds, missing=missing).density_)
 
 
 def _check(density: JointDensity, file: TableFile, rng: np.random.Generator) -> Check:

@@ -14,13 +14,14 @@ from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import Check, Estimate, JointDensity
 from jointwise.joint.classes import renumbered
-from jointwise.joint.divergence import jensen_shannon, of_all, of_variable, partition
+from jointwise.joint.divergence import Cells, crosstab, jensen_shannon, of_all, of_column
 from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.expert import Expert
 from jointwise.joint.language import Question
 from jointwise.joint.questions import interval_text, question_text, quoted, value_text
 from jointwise.joint.sum import mixed
 from jointwise.tables.dtypes import is_temporal
+from jointwise.tables.gaps import column_positions
 from jointwise.tables.variables import Kind, Schema, Variable, as_text
 
 # Places at which the distributions of a number are compared.
@@ -87,14 +88,14 @@ class Sizes:
 
 def sizes(old: JointDensity, new: JointDensity, rng: np.random.Generator, n_samples: int = 20_000) -> Sizes:
     """Return how far two densities of the same variables are apart, in nats; pairs by `dependence_drift`."""
-    pair = old.mixture, new.mixture
-    found: dict[tuple[str, ...], float] = {(name,): of_variable(*pair, n).value for n, name in enumerate(old.names)}
-    both = mixed(pair, [0.5, 0.5])
-    regions = [partition(both, n, variable) for n, variable in enumerate(old.schema)]
+    pair, places = (old.mixture, new.mixture), column_positions(old.schema)
+    found: dict[tuple[str, ...], float] = {
+        (name,): of_column(*pair, place).value for name, place in zip(old.names, places, strict=True)
+    }
+    cells = [Cells.of(old.schema, mixed(pair, [0.5, 0.5]), place) for place in places]
     for i, k in combinations(range(len(old.names)), 2):
-        tables = [f.crosstab({i: regions[i], k: regions[k]}) for f in pair]
-        found[old.names[i], old.names[k]] = dependence_drift(*tables)
-    return Sizes(of_all(*pair, rng, n_samples), dict(sorted(found.items(), key=lambda item: -item[1])))
+        found[old.names[i], old.names[k]] = dependence_drift(*(crosstab(f, cells[i], cells[k]) for f in pair))
+    return Sizes(of_all(old.schema, *pair, rng, n_samples), dict(sorted(found.items(), key=lambda item: -item[1])))
 
 
 def dependence_drift(p: FloatArray, q: FloatArray) -> float:
@@ -134,7 +135,8 @@ def raked(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def drifts(old: JointDensity, new: JointDensity, found: Sizes, check: Check | None) -> Iterator[Drift]:
     """Yield what differs between two densities of the same variables, the largest divergence first."""
-    beyond = None if check is None else {frozenset(finding.columns) for finding in check.findings}
+    told = {gap: column for column, gap in old.gaps.items()}
+    beyond = None if check is None else {frozenset(told.get(n, n) for n in f.columns) for f in check.findings}
     for names, size in found.parts.items():
         yield Drift(names, size, change_of(old, new, names), None if beyond is None else frozenset(names) in beyond)
 
@@ -145,7 +147,9 @@ def change_of(old: JointDensity, new: JointDensity, names: tuple[str, ...]) -> C
     experts = [density.mixture.marginal(places) for density in (old, new)]
     variables = [old.schema[name] for name in names]
     if len(names) == 1:
-        return _of_column(variables[0], *experts)
+        values, moved = _of_column(variables[0], *experts)
+        gap = _of_gaps(old, new, names[0])
+        return gap if gap is not None and abs(gap.new - gap.old) > moved else values
     return _of_pair(variables, *experts)
 
 
@@ -171,7 +175,8 @@ def aligned(old: JointDensity, new: JointDensity) -> tuple[JointDensity, JointDe
         raise InputError(
             f"There is no column to compare: the old one has {listed(old.names)}, the new one {listed(new.names)}."
         )
-    both = old.marginal(alike), new.marginal(alike)
+    gaps = [gap for name, gap in old.gaps.items() if name in alike and new.gaps.get(name) == gap]
+    both = old.marginal([*alike, *gaps]), new.marginal([*alike, *gaps])
     joined = [_joined(a, b) for a, b in zip(*(density.schema for density in both), strict=True)]
     first, second = (_with_variables(density, joined) for density in both)
     return first, second, notes
@@ -209,19 +214,27 @@ def _with_variables(density: JointDensity, variables: list[Variable]) -> JointDe
 # ---- one column ------------------------------------------------------------------------------------------------------
 
 
-def _of_column(variable: Variable, old: Expert, new: Expert) -> Change:
+def _of_gaps(old: JointDensity, new: JointDensity, name: str) -> Change | None:
+    """Return the share of gaps of a column, if it is part of the densities."""
+    if name not in old.gaps:
+        return None
+    return Change(f"P({quoted(old.gaps[name])})", *(density.probability({name: None}) for density in (old, new)))
+
+
+def _of_column(variable: Variable, old: Expert, new: Expert) -> tuple[Change, float]:
+    """Return the answer about the values of a column that differs most, and how large that is, as a share."""
     if variable.categories is not None:
         p, q = (_shares(f, len(variable.categories)) for f in (old, new))
         code = int(np.argmax(np.abs(q - p)))
-        return Change(f"P({_category(variable, code)})", float(p[code]), float(q[code]))
+        return Change(f"P({_category(variable, code)})", float(p[code]), float(q[code])), float(abs(q[code] - p[code]))
     share, moved = _largest_share(variable, old, new)
     means, sds = ([f.margin(0).mean() for f in (old, new)], [f.margin(0).var() ** 0.5 for f in (old, new)])
     pooled = float(np.hypot(*sds)) / 2**0.5
     if np.isfinite([*means, pooled]).all() and pooled > 0:
         shift = PER_DEVIATION * abs(means[1] - means[0]) / pooled
         if min(shift, 1.0) >= PREFERRED * moved:
-            return Change(f"mean({quoted(variable.name)})", *(_number(variable, mean) for mean in means))
-    return share
+            return Change(f"mean({quoted(variable.name)})", *(_number(variable, mean) for mean in means)), moved
+    return share, moved
 
 
 def _shares(f: Expert, n_categories: int) -> FloatArray:

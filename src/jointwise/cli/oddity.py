@@ -13,12 +13,10 @@ from jointwise.cli.outputs import GUESS_DIGITS, plain
 from jointwise.cli.reasons import columns_of, joined, odd_cells
 from jointwise.cli.table_file import Cells, TableFile
 from jointwise.joint import JointDensity
-from jointwise.joint.oddness import usual_surprisals
+from jointwise.joint.oddness import CellOddness, RowOddness
 from jointwise.joint.prediction import fill
 from jointwise.tables import encode, read_table
-
-# Rows drawn to find typical log-densities: enough for means to a few hundredths of a nat.
-TYPICAL_ROWS = 4_000
+from jointwise.tables.gaps import column_positions
 
 
 class Judged(NamedTuple):
@@ -56,13 +54,17 @@ def judged_blocks(densities: Sequence[JointDensity], file: TableFile) -> Iterato
 
 
 def odd_columns(
-    densities: Sequence[JointDensity], usual: Sequence[FloatArray], cells: Cells, parts: Sequence[Judged], form: str
+    densities: Sequence[JointDensity],
+    oddness: Sequence[CellOddness],
+    cells: Cells,
+    parts: Sequence[Judged],
+    form: str,
 ) -> dict[str, list[Any]]:
     """Columns that tell the odd cells of each row of a block; see `odd_cells`."""
     told = []
     for part in parts:
         own = {name: [column[row] for row in part.rows] for name, column in cells.items()} if len(parts) > 1 else cells
-        told.append((part.rows, odd_cells(densities[part.judge], usual[part.judge], part.X, own)))
+        told.append((part.rows, odd_cells(densities[part.judge], oddness[part.judge], part.X, own)))
     return columns_of(joined(told, sum(len(part.rows) for part in parts)), form, "odd_cells")
 
 
@@ -71,15 +73,15 @@ def lowest_rows(
 ) -> dict[str, list[Any]]:
     """Columns of the ``n`` rows with the lowest score, lowest first, with what makes each odd.
 
-    The score of a row is its log-density minus the mean log-density of each cell it has, taken alone. With a format in
-    ``explained``, the odd cells of each row are told in that format.
+    The score of a row is its log-density minus that of a usual row with the same gaps; see `JointDensity.oddness`. With
+    a format in ``explained``, the odd cells of each row are told in that format.
     """
-    typical = [_typical(density) for density in densities]
+    judges = [RowOddness(density.schema, density.mixture) for density in densities]
     kept: list[OddRow] = []
     for first, block, parts in judged_blocks(densities, file):
         cells = list(file.cells(block).values())
         for part in parts:
-            scores = part.log_density - ~np.isnan(part.X) @ typical[part.judge]
+            scores = -judges[part.judge].of(part.X)
             for i in np.argsort(scores, kind="stable")[:n]:
                 row = int(part.rows[i])
                 own = [column[row] for column in cells]
@@ -103,7 +105,7 @@ def lowest_rows(
 def _odd_cells_of(
     densities: Sequence[JointDensity], file: TableFile, rows: Sequence[OddRow], form: str
 ) -> dict[str, list[Any]]:
-    usual = [usual_surprisals(density.mixture) for density in densities]
+    oddness = [CellOddness(density.schema, density.mixture) for density in densities]
     judges = np.array([row.judge for row in rows])
     parts = []
     for judge in range(len(densities)):
@@ -111,22 +113,17 @@ def _odd_cells_of(
         X = np.stack([rows[i].x for i in own.tolist()]) if len(own) else np.empty((0, len(densities[judge].schema)))
         parts.append(Judged(judge, own, X, np.empty(len(own))))
     cells = {name: [row.cells[i] for row in rows] for i, name in enumerate(file.names)}
-    return odd_columns(densities, usual, cells, parts, form)
-
-
-def _typical(density: JointDensity) -> FloatArray:
-    """Mean log-density of each variable alone, from draws; shape (N,)."""
-    X = density.mixture.sample(TYPICAL_ROWS, np.random.default_rng(0))
-    return np.array([density.mixture.marginal([n]).logpdf(X[:, [n]]).mean() for n in range(X.shape[1])])
+    return odd_columns(densities, oddness, cells, parts, form)
 
 
 def _reason(density: JointDensity, x: FloatArray) -> tuple[str, Any]:
-    """Variable whose best guess would raise the density of the row most, and that guess."""
-    N = len(x)
-    without = np.where(np.eye(N, dtype=bool), np.nan, x)
-    guesses = np.diag(fill(density.mixture, density.schema, without))
-    replaced = np.where(np.eye(N, dtype=bool), guesses, x)
-    gain = np.where(np.isnan(x), -np.inf, density.mixture.logpdf(replaced))
-    best = density.schema.variables[int(np.argmax(gain))]
-    guess = best.decode_value(guesses[density.schema.index(best.name)])
-    return best.name, plain(guess, GUESS_DIGITS)
+    """Column whose best guess would raise the density of the row most, and that guess."""
+    names, places = density.names, [place[0] for place in column_positions(density.schema)]
+    forgotten = np.zeros((len(names), len(x)), dtype=bool)
+    for k, place in enumerate(column_positions(density.schema)):
+        forgotten[k, place] = True
+    guesses = fill(density.mixture, density.schema, np.where(forgotten, np.nan, x))
+    gain = np.where(np.isnan(x[places]), -np.inf, density.mixture.logpdf(np.where(forgotten, guesses, x)))
+    best = int(np.argmax(gain))
+    guess = density.schema[names[best]].decode_value(guesses[best, places[best]])
+    return names[best], plain(guess, GUESS_DIGITS)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from jointwise._checks import shown
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.cli import screen
 from jointwise.cli.commands import Data, Format, Model, Output, checked_format, refuse_two_pipes, share_of
 from jointwise.cli.files import open_table
@@ -26,7 +26,8 @@ from jointwise.joint.events import Alternatives, boxes, rounded_quantiles
 from jointwise.joint.language import parse_conditions
 from jointwise.joint.prediction import best_values, event_probabilities, quantiles
 from jointwise.tables.dtypes import is_temporal
-from jointwise.tables.variables import Kind, unused_name
+from jointwise.tables.gaps import with_partners
+from jointwise.tables.variables import Kind, Schema, unused_name
 
 
 @reads_tables
@@ -81,14 +82,13 @@ def predict(
     ignored = {target} if target is not None else set.intersection(*map(set, events.values()))
     check_features(file, [name for name in density.names if name not in ignored])
     # what the target holds is not used, so that a category unknown to the model is none of its business
-    features = density.schema.select([name for name in density.names if name != target])
+    features, hidden = _features(density.schema, target)
     number = unused_name("row", [target or ""])
     with writing(output, form) as write:
         for first, block, known in encoded_blocks(file, features, "Predicting", unseen="missing", absent="missing"):
             columns: dict[str, Any] = {number: range(first, first + len(known))}
-            X = known
+            X = np.insert(known, hidden - np.arange(len(hidden)), np.nan, axis=1)
             if predictor is not None:
-                X = np.insert(known, predictor.n, np.nan, axis=1)
                 truth = true_values(file, block, density.schema.variables[predictor.n], len(X))
                 columns |= predictor.columns(X, truth)
             columns |= {f"P({text})": _event_cells(density, each, X) for text, each in events.items()}
@@ -97,6 +97,13 @@ def predict(
             write(columns)
     if predictor is not None and (quality := predictor.quality()):
         screen.note(quality)
+
+
+def _features(schema: Schema, target: str | None) -> tuple[Schema, IntArray]:
+    """The variables that a row tells when a column is predicted, and the positions of the others."""
+    hidden = with_partners([] if target is None else [schema.index(target)], schema)
+    names = [name for n, name in enumerate(schema.names) if n not in hidden]
+    return schema.select(names), np.array(hidden, dtype=np.intp)
 
 
 def _check_options(target: str | None, event: list[str] | None, of_target: Mapping[str, object]) -> None:
@@ -119,6 +126,9 @@ def _levels(interval: str | None, levels: str | None) -> list[float]:
 def _event_cells(density: JointDensity, event: Mapping[str, Alternatives], X: FloatArray) -> list[Any]:
     """P(event | row) of encoded rows."""
     parts = boxes({density.schema.index(name): region for name, region in event.items()})
+    about = with_partners([density.schema.index(name) for name in event], density.schema)
+    X = X.copy()
+    X[:, about] = np.nan
     found = np.minimum(sum(event_probabilities(density.mixture, box, X) for box in parts), 1.0)
     return [plain(p) for p in found]
 
@@ -150,7 +160,7 @@ class _Classes:
     known: int = 0
 
     def columns(self, X: FloatArray, truth: FloatArray) -> dict[str, Any]:
-        p = self.model.probabilities(np.delete(X, self.n, axis=1))
+        p = self.model.probabilities(np.delete(X, self.n, axis=1))  # in the order of its features
         self.right += int(np.sum(np.argmax(p, axis=1) == truth))
         self.known += int(np.sum(~np.isnan(truth)))
         target = self.model.target

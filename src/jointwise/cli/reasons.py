@@ -16,8 +16,9 @@ from jointwise.cli.table_file import Cells
 from jointwise.joint import JointDensity
 from jointwise.joint.events import rounded_quantiles
 from jointwise.joint.explanation import EXPECTED_SHARE, contributions
-from jointwise.joint.oddness import surprisals
+from jointwise.joint.oddness import CellOddness
 from jointwise.joint.prediction import best_values, quantiles
+from jointwise.tables.gaps import column_positions
 from jointwise.tables.variables import Kind, Variable, as_text
 
 # Most cells named for a row.
@@ -30,28 +31,30 @@ ODD = 1.0
 Told = dict[str, AnyArray]
 
 
-def odd_cells(density: JointDensity, usual: FloatArray, X: FloatArray, cells: Cells) -> Told:
+def odd_cells(density: JointDensity, oddness: CellOddness, X: FloatArray, cells: Cells) -> Told:
     """Tell which cells of encoded rows (n, N) are odd given the others, the oddest first, and what was expected.
 
     Parameters
     ----------
     density : JointDensity
-    usual : array of shape (N,)
-        Surprisal of a usual cell of each column; see `usual_surprisals`.
+    oddness : CellOddness
+        Of the density.
     X : array of shape (n, N)
     cells : mapping of names to lists of n cells
         As the file has them, to show a category that the density does not know.
     """
-    found = surprisals(density.mixture, X) - usual
+    found = oddness.of(X)
     order, size = _first(np.where(found > ODD, found, np.nan))
     told = _told(density, order, size, X, cells, "surprisal")
     told |= {field: _empty(order.shape) for field in ("expected", "low", "high")}
     ends = ((1 - EXPECTED_SHARE) / 2, (1 + EXPECTED_SHARE) / 2)
-    for n, variable, rows, places in _by_column(density, order):
-        guess = variable.settle(best_values(density.mixture, n, variable.kind, X[rows]))
+    for place, variable, rows, places in _by_column(density, order):
+        n, rest = place[0], X[rows]
+        rest[:, place] = np.nan
+        guess = variable.settle(best_values(density.mixture, n, variable.kind, rest))
         told["expected"][rows, places] = _shown(variable, guess)
         if variable.kind is not Kind.CATEGORICAL or variable.ordered:
-            between = rounded_quantiles(variable, quantiles(density.mixture, n, ends, X[rows]))
+            between = rounded_quantiles(variable, quantiles(density.mixture, n, ends, rest))
             told["low"][rows, places] = _shown(variable, between[:, 0])
             told["high"][rows, places] = _shown(variable, between[:, 1])
     return told
@@ -59,8 +62,7 @@ def odd_cells(density: JointDensity, usual: FloatArray, X: FloatArray, cells: Ce
 
 def moving_cells(density: JointDensity, target: str, X: FloatArray, cells: Cells) -> Told:
     """Tell which cells of encoded rows (n, N) moved the prediction of a column most; see `contributions`."""
-    n, kind = density.schema.index(target), density.schema[target].kind
-    found = contributions(density.mixture, n, kind, X)
+    found = contributions(density.schema, density.mixture, density.schema.index(target), X)
     order, _ = _first(np.abs(found))
     size = np.where(order < 0, np.nan, np.take_along_axis(found, np.maximum(order, 0), axis=1))
     return _told(density, order, size, X, cells, "contribution")
@@ -97,11 +99,12 @@ def joined(parts: Sequence[tuple[Any, Told]], n_rows: int) -> Told:
 def _told(density: JointDensity, order: AnyArray, size: FloatArray, X: FloatArray, cells: Cells, measure: str) -> Told:
     """Names and values of the cells at ``order``, and a number of each."""
     told: Told = {field: _empty(order.shape) for field in ("column", "value", measure)}
-    for n, variable, rows, places in _by_column(density, order):
+    for (n, *_), variable, rows, places in _by_column(density, order):
         told["column"][rows, places] = variable.name
-        known = X[rows, n] >= 0 if variable.categories is not None else np.ones(len(rows), dtype=bool)
+        unknown = X[rows, n] < 0 if variable.categories is not None else np.zeros(len(rows), dtype=bool)
+        known = ~unknown & ~np.isnan(X[rows, n])  # a gap has no value
         told["value"][rows[known], places[known]] = _shown(variable, X[rows[known], n])
-        for row, place in zip(rows[~known], places[~known], strict=True):
+        for row, place in zip(rows[unknown], places[unknown], strict=True):
             told["value"][row, place] = cells[variable.name][row]
         told[measure][rows, places] = [plain(number, GUESS_DIGITS) for number in size[rows, places]]
     return told
@@ -118,11 +121,11 @@ def _first(size: FloatArray) -> tuple[AnyArray, FloatArray]:
 
 
 def _by_column(density: JointDensity, order: AnyArray) -> Any:
-    """Yield each column that is named, with the rows and places where it is."""
-    for n, variable in enumerate(density.schema):
-        rows, places = np.nonzero(order == n)
+    """Yield the positions of each column that is named, its variable, and the rows and places where it is."""
+    for k, place in enumerate(column_positions(density.schema)):
+        rows, places = np.nonzero(order == k)
         if len(rows):
-            yield n, variable, rows, places
+            yield place, density.schema.variables[place[0]], rows, places
 
 
 def _shown(variable: Variable, numbers: FloatArray) -> list[Any]:

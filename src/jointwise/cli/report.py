@@ -73,6 +73,12 @@ def _drawn(rows: Survey | None, density: JointDensity) -> Any:
     return decode(np.where(is_unknown, np.nan, rows.X), density.schema)
 
 
+def _as_shown(density: JointDensity, *names: str) -> JointDensity:
+    """The density of rows that show some columns, which is what rows can be compared with."""
+    told = {density.gaps[name]: False for name in names if name in density.gaps}
+    return density.condition(told) if told else density
+
+
 def _page(label: str, density: JointDensity, rows: Survey | None, file: TableFile | None, seed: int) -> str:
     parts = [("columns", "Columns", _columns(density, rows))]
     if len(density.names) > 1:
@@ -90,6 +96,7 @@ def _head(density: JointDensity, rows: Survey | None, check: Check | None) -> Ma
         "columns": len(density.names),
         "components": f"{density.n_components:,}",
         "made of": _experts(density),
+        "gaps in the model": ", ".join(density.gaps),
         "check at the fit": density.verdict,
     }
     if rows is not None:
@@ -112,15 +119,15 @@ def _experts(density: JointDensity) -> str:
 def _columns(density: JointDensity, rows: Survey | None) -> Markup:
     from jointwise.plots import plot_marginal
 
-    data = _drawn(rows, density)
+    data, columns = _drawn(rows, density), [density.schema[name] for name in density.names]
     cards = []
     with screen.tasks("Columns") as progress:
-        for n, variable in enumerate(density.schema.variables[:MOST_FIGURES]):
+        for n, variable in enumerate(columns[:MOST_FIGURES]):
             progress(n, len(density.names), "")
-            drawn = plot_marginal(density, variable.name, data=data, atoms=False).figure
+            drawn = plot_marginal(_as_shown(density, variable.name), variable.name, data=data, atoms=False).figure
             picture = figure(drawn, f"Distribution of {variable.name}", scale=SMALL)
             cards.append(card(variable.name, _about(variable, rows, n), picture))
-    rest = density.schema.variables[MOST_FIGURES:]
+    rest = columns[MOST_FIGURES:]
     left = table({
         "column": [v.name for v in rest],
         "about": [_about(v, rows, n) for n, v in enumerate(rest, MOST_FIGURES)],
@@ -164,7 +171,7 @@ def _dependences(density: JointDensity, rows: Survey | None) -> Markup:
         card(
             f"{a}, {b}",
             f"{size:.3f} nats",
-            figure(plot_pair(density, a, b, data=data).figure, f"{a} and {b}", scale=SMALL),
+            figure(plot_pair(_as_shown(density, a, b), a, b, data=data).figure, f"{a} and {b}", scale=SMALL),
         )
         for a, b, size in pairs[:MOST_DRAWN]
     ]
@@ -197,9 +204,9 @@ def _check(check: Check, rows: Survey) -> Markup:
 
 def _odd_rows(density: JointDensity, file: TableFile) -> Markup:
     words = (
-        "The score of a row is its log-density minus that of typical cells. Beside it stand the cells that are odd "
-        "given the others, what was expected there with the middle 80%, and how odd they are in nats. A model finds "
-        "rows that it was fitted to less odd."
+        "The score of a row is its log-density minus that of a usual row with the same gaps. Beside it stand the "
+        "cells that are odd given the others, what was expected there with the middle 80%, and how odd they are in "
+        "nats. A model finds rows that it was fitted to less odd."
     )
     found = oddity.lowest_rows([density], file, ODD_ROWS, "json")
     columns: dict[str, list[Any]] = {
@@ -215,7 +222,8 @@ def _odd_rows(density: JointDensity, file: TableFile) -> Markup:
 
 
 def _reason(cell: dict[str, Any]) -> str:
-    text = f"{cell['column']} = {_short(cell['value'])}; expected {_short(cell['expected'])}"
+    value = "is missing" if cell["value"] is None else f"= {_short(cell['value'])}"
+    text = f"{cell['column']} {value}; expected {_short(cell['expected'])}"
     if cell["low"] is not None:
         text += f" ({_short(cell['low'])} to {_short(cell['high'])})"
     return f"{text}; {cell['surprisal']:+.1f} nats"

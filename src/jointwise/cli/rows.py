@@ -20,7 +20,7 @@ from jointwise.cli.reading import DEFAULT, Reading, reads_tables
 from jointwise.cli.table_file import Cells, TableFile
 from jointwise.exceptions import InputError
 from jointwise.joint import JointDensity
-from jointwise.joint.oddness import usual_surprisals
+from jointwise.joint.oddness import CellOddness
 from jointwise.joint.prediction import fill
 from jointwise.tables import encode
 from jointwise.tables.variables import Schema, Variable, as_text, unused_name
@@ -48,7 +48,7 @@ def score(
     """Log-density of each row; the lowest are the anomalies.
 
     With --lowest each row is shown whole, with the column that makes it odd and the value expected there.
-    Its score is the log-density minus that of typical cells, so that rows with gaps compare with others.
+    Its score is the log-density minus that of a usual row with the same gaps, so that all rows compare.
     A model finds its own training rows less odd. Without DATA, each row of the table is judged by a model
     of other rows: three models are fitted, each to two thirds of the rows.
     With --explain each row has up to three odd cells, the oddest first: column, value, surprisal in nats above that
@@ -66,13 +66,13 @@ def score(
         if lowest is not None:
             write(oddity.lowest_rows(densities, file, lowest, form if explain else None))
             return
-        usual = [usual_surprisals(density.mixture) for density in densities] if explain else []
+        oddness = [CellOddness(density.schema, density.mixture) for density in densities] if explain else []
         for first, block, parts in oddity.judged_blocks(densities, file):
             scores = np.empty(sum(len(part.rows) for part in parts))
             for part in parts:
                 scores[part.rows] = part.log_density
             columns = {"row": range(first, first + len(scores)), "log_density": [plain(s) for s in scores]}
-            write(columns | (oddity.odd_columns(densities, usual, file.cells(block), parts, form) if explain else {}))
+            write(columns | (oddity.odd_columns(densities, oddness, file.cells(block), parts, form) if explain else {}))
 
 
 def _judges_and_table(model: str, data: str | None, reading: Reading) -> tuple[list[JointDensity], TableFile]:

@@ -23,7 +23,7 @@ class Survey:
     label : str
         Name of the file.
     n_rows : int
-    gaps : array of shape (N,)
+    gaps : array of shape (columns,)
         Missing cells of each column of the model.
     log_density : float
         Mean log-density of the rows that are possible, in nats; NaN if there is none.
@@ -45,12 +45,13 @@ class Survey:
         """Look at every row of a table; holds the sample and one block at a time."""
         check_columns(file, density.schema)
         n_rows = n_possible = 0
-        total, gaps = 0.0, np.zeros(len(density.schema), dtype=np.int64)
+        columns = [density.schema.index(name) for name in density.names]
+        total, gaps = 0.0, np.zeros(len(columns), dtype=np.int64)
         sample = Sample(len(density.schema), rng)
         for _, _, X in encoded_blocks(file, density.schema, "Reading"):
             logs = density.mixture.logpdf(X)
             possible = np.isfinite(logs)
-            n_rows, gaps = n_rows + len(X), gaps + np.isnan(X).sum(axis=0)
+            n_rows, gaps = n_rows + len(X), gaps + np.isnan(X[:, columns]).sum(axis=0)
             n_possible, total = n_possible + int(possible.sum()), total + float(logs[possible].sum())
             sample.add(X)
         mean = total / n_possible if n_possible else float("nan")

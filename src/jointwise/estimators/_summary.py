@@ -49,7 +49,7 @@ def summary_text(name: str, fit: Fit | BlockFit | TreeFit | StackFit) -> str:
 
 def _fit_lines(name: str, fit: Fit) -> Iterator[str]:
     density, choice = fit.density, fit.choice
-    n_columns, n_components = len(density.names), density.n_components
+    n_columns, n_components = len(density.schema), density.n_components
     yield from _first_lines(name, fit)
     if n_columns == 1:
         yield "fit: one column, by likelihood of its values"
@@ -100,7 +100,7 @@ def _block_lines(name: str, fit: BlockFit) -> Iterator[str]:
 
 def _block_cells(fit: BlockFit) -> Iterator[tuple[str, ...]]:
     yield "column", "kind", "values", "step", "in the block"
-    for variable in fit.density.schema:
+    for variable in (fit.density.schema[name] for name in fit.density.names):
         reason = fit.design.left_out.get(variable.name)
         place = "yes" if reason is None else f"no: {reason}"
         yield variable.name, *_about(variable), place
@@ -127,7 +127,8 @@ def _tree_lines(name: str, fit: TreeFit) -> Iterator[str]:
 
 def _tree_cells(fit: TreeFit) -> Iterator[tuple[str, ...]]:
     yield "column", "kind", "values", "step", "states"
-    for variable, axis in zip(fit.density.schema, fit.axes, strict=True):
+    axes = dict(zip(fit.density.schema.names, fit.axes, strict=True))
+    for variable, axis in ((fit.density.schema[name], axes[name]) for name in fit.density.names):
         yield variable.name, *_about(variable), str(axis.n_bins)
 
 
@@ -182,7 +183,7 @@ def _stack_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
             left_out = left_out or each.design.left_out
     blocks = any(isinstance(each, BlockFit) for each in fit.fits.values())
     yield "column", "kind", "values", "step", "in blocks" if blocks else ""
-    for variable in fit.density.schema:
+    for variable in (fit.density.schema[name] for name in fit.density.names):
         place = "" if not blocks else "yes" if variable.name not in left_out else f"no: {left_out[variable.name]}"
         yield variable.name, *_about(variable), place
 
@@ -226,8 +227,8 @@ def _how(asked: Any) -> str:
 
 def _column_cells(density: JointDensity) -> Iterator[tuple[str, ...]]:
     yield "column", "kind", "values", "support", "step", "atoms", "in use"
-    for n, variable in enumerate(density.schema):
-        margin = density.mixture.margin(n)
+    for variable in (density.schema[name] for name in density.names):
+        margin = density.mixture.margin(density.schema.index(variable.name))
         in_use = int(np.sum(margin.weights > LEAST_WEIGHT))
         kind = "ordinal" if variable.ordered else variable.kind.value
         step = f"{variable.step:g}" if variable.step else ""

@@ -72,6 +72,10 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         Columns to leave out.
     keep : list of str
         Columns to fit although they seem to name the rows.
+    missing : "ignorable", "informative" or "auto"
+        What gaps are. "ignorable": no part of the model, cells that happen not to be known. "informative": part of it;
+        each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
+        "auto" has it for the columns whose gaps other columns predict on held-out rows.
     n_bins : int
         Most bins of the 1-D fit of a column of numbers.
     max_iter : int
@@ -135,6 +139,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         steps: Mapping[str, float] | None = None,
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
+        missing: Literal["ignorable", "informative", "auto"] = "ignorable",
         n_bins: int = 128,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -155,6 +160,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         self.steps = steps
         self.drop = drop
         self.keep = keep
+        self.missing = missing
         self.n_bins = n_bins
         self.max_iter = max_iter
         self.tol = tol

@@ -76,8 +76,8 @@ class _Book:
 
 def _column(variable: Variable, density: JointDensity, cells: Cells | None) -> dict[str, Any]:
     found: dict[str, Any] = {"name": variable.name, "kind": str(variable.kind), "dtype": variable.dtype}
-    if variable.gap_of is not None and variable.gap_of in density.names:
-        found["gap"] = density.names.index(variable.gap_of)
+    if variable.gap_of is not None and variable.gap_of in density.schema.names:
+        found["gap"] = density.schema.index(variable.gap_of)
     if cells is not None:
         numbers = {"edges": cells.edges, "ends": list(cells.ends), "spikes": cells.spikes}
         return found | numbers | {"step": variable.step}

@@ -28,9 +28,8 @@ def picture(density: JointDensity) -> str:
     >>> found.count("<svg"), "<script" in found
     (4, False)
     """
-    told = set(density.schema.gaps.values())
-    shown = [n for n, name in enumerate(density.names) if name not in told]
-    some = density.marginal([density.names[n] for n in shown[:MOST_COLUMNS]])
+    shown = density.names
+    some = density.marginal(shown[:MOST_COLUMNS])
     # the columns of a block inside windows are drawn from a sample, since their laws take seconds to find
     drawn = drawn_laws(some) if is_windowed(some) else None
     cells = all_cells(some)

@@ -196,8 +196,9 @@ def _check(comparison: Comparison, rng: np.random.Generator) -> Check:
     found = [*singles, *_worst_of_each(pairs.findings())]
     found.sort(key=lambda f: -f.severity)
     weights = comparison.weights
+    n_columns = len(comparison.cells) - len(comparison.gaps)
     n_rows = len(comparison.cells[0].codes) if weights is None else weights.sum() / comparison.repeats
-    return Check(tuple(found[:KEPT]), round(n_rows), len(comparison.cells), pairs.n_pairs)
+    return Check(tuple(found[:KEPT]), round(n_rows), n_columns, pairs.n_pairs)
 
 
 def _worst_of_each(findings: Iterator[Finding]) -> Iterator[Finding]:

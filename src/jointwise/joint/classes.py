@@ -212,17 +212,17 @@ class ClassModel:
         if variable.categories is None:
             raise InputError(f"The class must be categorical; {shown(self.target)} is {variable.kind}.")
         if self.second is not None:
-            if self.density.names[-1] != self.target:
+            if self.density.schema.names[-1] != self.target:
                 raise InputError(
                     f"With a second density the class must be the last variable; {shown(self.target)} is followed by "
-                    f"{shown(self.density.names[-1])}."
+                    f"{shown(self.density.schema.names[-1])}."
                 )
             self.second.check(self.features.variables, len(variable.categories))
 
     @property
     def features(self) -> Schema:
         """The variables other than the class, in order."""
-        return self.density.schema.select([name for name in self.density.names if name != self.target])
+        return self.density.schema.select([name for name in self.density.schema.names if name != self.target])
 
     @property
     def classes(self) -> tuple[Any, ...]:

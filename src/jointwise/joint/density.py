@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, overload
@@ -101,8 +101,17 @@ class JointDensity(RowAnswers):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables."""
-        return self.schema.names
+        """Names of the columns, those of the table; ``gaps`` has the names of variables that tell of their gaps."""
+        return self.schema.columns
+
+    @property
+    def gaps(self) -> dict[str, str]:
+        """Name of the variable that tells whether the cell of a column is missing, by the column's name.
+
+        It is empty unless gaps are part of the model, and holds only columns that have gaps. The variable may be named
+        in events, questions, `marginal`, `predict_proba` and `mutual_information`, as any other.
+        """
+        return self.schema.gaps
 
     @property
     def n_components(self) -> int:
@@ -178,9 +187,14 @@ class JointDensity(RowAnswers):
     # ---- events ------------------------------------------------------------------------------------------
 
     def marginal(self, names: str | Sequence[str]) -> JointDensity:
-        """Joint density of a subset of the variables, in the order given."""
+        """Joint density of a subset of the variables, in the order given.
+
+        It is that of their values. If gaps are part of the model, name the variable of ``gaps`` beside its column to
+        keep them.
+        """
         positions = self._positions(names)
-        return JointDensity(self.schema.select([self.names[n] for n in positions]), self.mixture.marginal(positions))
+        schema = self.schema.select([self.schema.names[n] for n in positions])
+        return JointDensity(_without_columns_of_gaps(schema), self.mixture.marginal(positions))
 
     def condition(self, event: Mapping[str, Any]) -> JointDensity:
         """Joint density of the rest, given ``event``.
@@ -281,28 +295,29 @@ class JointDensity(RowAnswers):
         return decode(emptied(self.schema.settle(rows), self.schema), self.schema)
 
     def mean(self) -> dict[str, Any]:
-        """Mean of each variable by name; NaN (a date: None) for categories and where the tails allow none."""
-        means = [margin.mean() for margin in self._margins()]
-        return {v.name: plain(v, m) if is_temporal(v.dtype) else m for v, m in zip(self.schema, means, strict=True)}
+        """Mean of each column by name; NaN (a date: None) for categories and where the tails allow none."""
+        means = {v: margin.mean() for v, margin in self._margins()}
+        return {v.name: plain(v, mean) if is_temporal(v.dtype) else mean for v, mean in means.items()}
 
     def var(self) -> dict[str, float]:
-        """Variance of each variable by name, in days squared for dates; NaN or infinite where there is none."""
-        return {name: margin.var() for name, margin in zip(self.names, self._margins(), strict=True)}
+        """Variance of each column by name, in days squared for dates; NaN or infinite where there is none."""
+        return {v.name: margin.var() for v, margin in self._margins()}
 
     def mode(self) -> dict[str, Any]:
-        """Most probable value of each variable on its own, by name; a point mass comes before any density."""
-        modes = self.schema.settle(np.array([[margin.mode() for margin in self._margins()]]))[0]
-        return {v.name: plain(v, mode) for v, mode in zip(self.schema, modes.tolist(), strict=True)}
+        """Most probable value of each column on its own, by name; a point mass comes before any density."""
+        modes = {v: v.settle(np.array([margin.mode()]))[0] for v, margin in self._margins()}
+        return {v.name: plain(v, float(mode)) for v, mode in modes.items()}
 
     def cov(self) -> FloatArray:
         """Covariance matrix of shape (N, N) in the order of ``names``; NaN for categories."""
-        return self.mixture.covariance()
+        places = [self.schema.index(name) for name in self.names]
+        return self.mixture.covariance()[np.ix_(places, places)]
 
     def quantile(self, name: str, q: ArrayLike) -> Any:
         """Smallest value x of a variable with P(X <= x) >= q; a number for a number, an array for an array.
 
-        At 0 and 1 it is the end of the support, infinite where there is none or the variable is in a Gaussian block; a
-        date is then missing.
+        At 0 and 1 it is the bound of the column, or else of the law's atoms. It is infinite where there is none, as for
+        a number of a Gaussian block without bounds; a date is then missing.
         """
         n = self.schema.index(name)
         variable = self.schema.variables[n]
@@ -319,8 +334,12 @@ class JointDensity(RowAnswers):
     # ---- information -------------------------------------------------------------------------------------
 
     def entropy(self, *, rng: np.random.Generator | int | None = None, n_samples: int = 20_000) -> Estimate:
-        """-E[log f(X)] in nats with its error; more than two variables are sampled."""
-        return information.entropy(self.mixture, np.random.default_rng(rng), check_integer("n_samples", n_samples, 2))
+        """-E[log f(X)] in nats with its error; more than two variables are sampled, and rows with gaps in the model."""
+        n_samples, generator = check_integer("n_samples", n_samples, 2), np.random.default_rng(rng)
+        if self.gaps:
+            rows = emptied(self.mixture.sample(n_samples, generator), self.schema)
+            return information.sample_mean(-self.mixture.logpdf(rows))
+        return information.entropy(self.mixture, generator, n_samples)
 
     def mutual_information(
         self,
@@ -356,12 +375,12 @@ class JointDensity(RowAnswers):
         """
         if not isinstance(other, JointDensity):
             raise InputError(f"`other` must be a JointDensity; got {shown(other)}.")
-        if set(other.names) != set(self.names):
+        if set(other.schema.names) != set(self.schema.names):
             raise InputError(
-                f"The densities must have the same variables; this one has {listed(self.names)}, the other "
-                f"{listed(other.names)}."
+                f"The densities must have the same variables; this one has {listed(self.schema.names)}, the other "
+                f"{listed(other.schema.names)}."
             )
-        other = other.marginal(self.names)
+        other = other.marginal(self.schema.names)
         schema = self.schema.joined(other.schema)
         n_samples = check_integer("n_samples", n_samples, 2)
         return divergence(schema, self.mixture, other.mixture, np.random.default_rng(rng), n_samples)
@@ -508,7 +527,8 @@ class JointDensity(RowAnswers):
 
     def __repr__(self) -> str:
         some = ", ".join(name[:LONGEST] for name in self.names[:8]) + (", ..." if len(self.names) > 8 else "")
-        return f"JointDensity({len(self.names)} variables: {some}; {self.n_components} components)"
+        gaps = f"; gaps of {len(self.gaps)}" if self.gaps else ""
+        return f"JointDensity({len(self.names)} variables: {some}{gaps}; {self.n_components} components)"
 
     def _encode(self, x: Any) -> FloatArray:
         table = one_row(x, self.schema.columns)
@@ -518,8 +538,10 @@ class JointDensity(RowAnswers):
                 self.schema.index(name)
         return encode(read_table(table), self.schema, unseen="impossible", absent="missing" if is_part else "error")
 
-    def _margins(self) -> list[Margin]:
-        return [self.mixture.margin(n) for n in range(len(self.schema))]
+    def _margins(self) -> Iterator[tuple[Variable, Margin]]:
+        """Yield each column with its law."""
+        for name in self.names:
+            yield self.schema[name], self.mixture.margin(self.schema.index(name))
 
     def _regions(self, event: Any) -> dict[int, Alternatives]:
         if is_series(event):
@@ -540,9 +562,16 @@ class JointDensity(RowAnswers):
         positions = [self.schema.index(name) for name in names]
         if not names or len(set(names)) < len(names):
             raise InputError(
-                f"Name at least one variable, each once, got {shown(group)}; there are: {listed(self.names)}."
+                f"Name at least one variable, each once, got {shown(group)}; there are: {listed(self.schema.names)}."
             )
         return positions
+
+
+def _without_columns_of_gaps(schema: Schema) -> Schema:
+    """Return a schema in which a variable that tells the gaps of a column which is not there is one like others."""
+    alone = {v.name for v in schema if v.gap_of is not None} - set(schema.gaps.values())
+    variables = (replace(v, gap_of=None) if v.name in alone else v for v in schema)
+    return replace(schema, variables=tuple(variables)) if alone else schema
 
 
 def _expert(data: Any) -> Expert:

@@ -25,6 +25,7 @@ from jointwise.joint.events import Interval, Point, Region
 from jointwise.joint.expert import Expert, in_blocks
 from jointwise.joint.information import Estimate, quadrature, sample_mean
 from jointwise.joint.sum import mixed
+from jointwise.tables.gaps import column_positions, emptied
 from jointwise.tables.variables import Kind, Schema, Variable
 
 # Intervals into which numbers are cut for pairs of columns and for the likeness of rows. Cutting can only lower a
@@ -41,7 +42,8 @@ class Divergence:
     total : Estimate
         Of all columns together, by sampling.
     columns : mapping of names to Estimate
-        Of each column alone, by a sum or quadrature, the largest first.
+        Of each column alone, by a sum or quadrature, the largest first. If gaps are part of the model, a gap is one of
+        the things that a cell may be.
     pairs : mapping of pairs of names to float
         Of each pair of columns, with numbers cut into 16 intervals, the largest first.
 
@@ -65,38 +67,47 @@ class Divergence:
 
 def divergence(schema: Schema, a: Expert, b: Expert, rng: np.random.Generator, n_samples: int) -> Divergence:
     """Compare two experts of the same variables, in all, by column and by pair."""
-    names = schema.names
-    columns = {name: of_variable(a, b, n) for n, name in enumerate(names)}
-    both = mixed([a, b], [0.5, 0.5])
-    regions = [partition(both, n, variable) for n, variable in enumerate(schema)]
+    names, places = schema.columns, column_positions(schema)
+    columns = {name: of_column(a, b, place) for name, place in zip(names, places, strict=True)}
+    cells = [Cells.of(schema, mixed([a, b], [0.5, 0.5]), place) for place in places]
     pairs = {}
     for i, j in combinations(range(len(names)), 2):
-        p, q = (f.crosstab({i: regions[i], j: regions[j]}) for f in (a, b))
+        p, q = (crosstab(f, cells[i], cells[j]) for f in (a, b))
         pairs[names[i], names[j]] = float(jensen_shannon(p, q))
     return Divergence(
-        of_all(a, b, rng, n_samples),
+        of_all(schema, a, b, rng, n_samples),
         dict(sorted(columns.items(), key=lambda item: -item[1].value)),
         dict(sorted(pairs.items(), key=lambda item: -item[1])),
     )
 
 
-def of_variable(a: Expert, b: Expert, n: int) -> Estimate:
-    """Divergence of two experts in one variable, by a sum over values or a quadrature."""
-    parts = [f.marginal([n]) for f in (a, b)]
+def of_column(a: Expert, b: Expert, place: Sequence[int]) -> Estimate:
+    """Divergence of two experts in one column, by a sum over values or a quadrature.
+
+    Parameters
+    ----------
+    a, b : Expert
+    place : one or two positions
+        That of the column, and that of the variable that tells its gaps. With the second, a cell is a value that is
+        there, or a gap.
+    """
+    n, *tells = place
+    values, both = [f.marginal([n]) for f in (a, b)], [f.marginal(place) for f in (a, b)]
 
     def at(_: Expert, points: FloatArray, weights: FloatArray) -> float:
-        f, g = (part.pdf_table([points]) for part in parts)
+        f, g = (part.pdf_table([points, *(np.zeros(1) for _ in tells)]).reshape(-1) for part in both)
         return float((weights * _pointwise(f, g)).sum())
 
-    found = quadrature(mixed(parts, [0.5, 0.5]), at)
-    return Estimate(max(found.value, 0.0), found.error, found.method)
+    found = quadrature(mixed(values, [0.5, 0.5]), at)
+    gaps = [f.marginal(tells).pdf_table([np.ones(1)]) for f in (a, b)] if tells else [np.zeros(1)] * 2
+    return Estimate(max(found.value + float(jensen_shannon(*gaps)), 0.0), found.error, found.method)
 
 
-def of_all(a: Expert, b: Expert, rng: np.random.Generator, n_samples: int) -> Estimate:
-    """Divergence of two experts in all variables, a mean over samples."""
+def of_all(schema: Schema, a: Expert, b: Expert, rng: np.random.Generator, n_samples: int) -> Estimate:
+    """Divergence of two experts in all columns, a mean over samples."""
     halves = []
     for f, g in ((a, b), (b, a)):
-        X = f.sample(n_samples, rng)
+        X = emptied(f.sample(n_samples, rng), schema)
         own, other = f.logpdf(X), g.logpdf(X)
         halves.append(own - np.logaddexp(own, other) + np.log(2))
     found = sample_mean((halves[0] + halves[1]) / 2)
@@ -115,6 +126,40 @@ def unlikeness(schema: Schema, mixture: Expert, wrt: Sequence[int], X: FloatArra
         own = _told(mixture, n, regions, row[None])
         total += jensen_shannon(told, np.broadcast_to(own, told.shape), axis=1)
     return total
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the cells of one column may be: some regions of its values and, if the model tells gaps, a gap.
+
+    Parameters
+    ----------
+    place : sequence of int
+        The position of the column, and that of the variable that tells its gaps, if any.
+    regions : list of regions
+        They cover all values; see `partition`.
+    """
+
+    place: Sequence[int]
+    regions: list[Region]
+
+    @classmethod
+    def of(cls, schema: Schema, mixture: Expert, place: Sequence[int]) -> Cells:
+        """Cut the values of a column as `partition` does."""
+        return cls(place, partition(mixture, place[0], schema.variables[place[0]]))
+
+
+def crosstab(mixture: Expert, *columns: Cells) -> FloatArray:
+    """Probability of each combination of cells, one dimension per column; a gap comes last in its dimension."""
+    asked: dict[int, Sequence[Region]] = {}
+    for column in columns:
+        asked |= zip(column.place, (column.regions, [Point(0.0), Point(1.0)]), strict=False)
+    table = mixture.crosstab(asked)
+    for axis, column in enumerate(columns):
+        if len(column.place) == 2:
+            shown, missing = np.moveaxis(table, axis + 1, 0)
+            table = np.concatenate([shown, missing.sum(axis=axis, keepdims=True)], axis=axis)
+    return table
 
 
 def partition(mixture: Expert, n: int, variable: Variable) -> list[Region]:

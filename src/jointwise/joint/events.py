@@ -265,7 +265,13 @@ def rounded_up(schema: Schema, X: FloatArray) -> FloatArray:
 
 
 def rounded_quantiles(variable: Variable, values: FloatArray) -> FloatArray:
-    """Round ``values`` to the steps of a variable: all in (v - step/2, v + step/2] become v."""
+    """Cut ``values`` to the support of a variable and round them to its steps: (v - step/2, v + step/2] becomes v.
+
+    >>> rounded_quantiles(Variable("share", "continuous", support=(0, 1)), np.array([-np.inf, 0.3, np.inf]))
+    array([0. , 0.3, 1. ])
+    """
+    if variable.is_bounded:
+        values = np.clip(values, *variable.support)
     if not variable.step:
         return values
     finite = np.isfinite(values)

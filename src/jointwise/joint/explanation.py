@@ -13,8 +13,9 @@ from jointwise._typing import FloatArray
 from jointwise.joint import prediction
 from jointwise.joint.events import rounded_quantiles
 from jointwise.joint.expert import Expert
-from jointwise.joint.oddness import RowOddness, surprisals, usual_surprisals
-from jointwise.tables.variables import Kind, Schema, Variable
+from jointwise.joint.oddness import CellOddness, RowOddness
+from jointwise.tables.gaps import column_positions
+from jointwise.tables.variables import Kind, Schema
 
 # The interval in which a cell was expected holds this share.
 EXPECTED_SHARE = 0.8
@@ -30,7 +31,7 @@ class OddCell:
     ----------
     name : str
     value : object
-        What the row holds.
+        What the row holds; None for a gap, which is a cell of the row if gaps are part of the model.
     surprisal : float
         In nats above that of a usual cell of the column; see `JointDensity.surprisal`.
     expected : object
@@ -38,7 +39,7 @@ class OddCell:
     interval : (object, object) or None
         The middle 80% of what was expected; None for categories without an order.
     probability : float or None
-        Probability of the value, for categories.
+        Probability of the value, for categories, or of the gap.
     oddness : float or None
         What is left of the row's oddness when this cell and those listed before it are forgotten; None where the list
         of forgotten cells had ended.
@@ -53,7 +54,8 @@ class OddCell:
     oddness: float | None
 
     def __str__(self) -> str:
-        text = f"{self.name} = {shown(self.value)}: {self.surprisal:+.1f} nats, expected {_short(self.expected)}"
+        value = "missing" if self.value is None else f"= {shown(self.value)}"
+        text = f"{self.name} {value}: {self.surprisal:+.1f} nats, expected {_short(self.expected)}"
         if self.interval is not None:
             text += f" ({_short(self.interval[0])} to {_short(self.interval[1])})"
         if self.probability is not None:
@@ -101,7 +103,8 @@ class Reason:
     contribution: float
 
     def __str__(self) -> str:
-        return f"{self.name} = {shown(self.value)}: {self.contribution:+.3g}"
+        value = "missing" if self.value is None else f"= {shown(self.value)}"
+        return f"{self.name} {value}: {self.contribution:+.3g}"
 
 
 @dataclass(frozen=True)
@@ -135,55 +138,64 @@ class Reasons:
         return "\n".join([f"{self.target}: {_short(self.prediction)}, moved ({self.unit}) by", *map(str, self.cells)])
 
 
-def explain_oddness(schema: Schema, mixture: Expert, x: FloatArray) -> Oddness:
+def explain_oddness(schema: Schema, mixture: Expert, cells: CellOddness, rows: RowOddness, x: FloatArray) -> Oddness:
     """Explain one encoded row (N,) with a known cell or more."""
-    oddness, share = RowOddness(mixture, ~np.isnan(x)).of(x)
-    usual = usual_surprisals(mixture)
-    found = surprisals(mixture, x[None])[0] - usual
-    left = dict(_forgotten(mixture, x, usual))
-    rest = [int(n) for n in np.argsort(-found) if not np.isnan(x[n]) and n not in left]
-    cells = [_odd_cell(schema.variables[n], mixture, n, x, found[n], left.get(n)) for n in [*left, *rest]]
-    return Oddness(oddness, share, tuple(cells))
+    places = column_positions(schema)
+    oddness, share = rows.share(x)
+    found = cells.of(x[None])[0]
+    left = dict(_forgotten(places, cells, rows, x))
+    rest = [int(k) for k in np.argsort(-found) if not np.isnan(found[k]) and k not in left]
+    told = [_odd_cell(schema, mixture, places[k], x, found[k], left.get(k)) for k in [*left, *rest]]
+    return Oddness(oddness, share, tuple(told))
 
 
-def _forgotten(mixture: Expert, x: FloatArray, usual: FloatArray) -> Iterator[tuple[int, float]]:
-    """Yield cells in the order in which one would forget them, with the oddness left, while that is above zero."""
+def _forgotten(
+    places: list[list[int]], cells: CellOddness, rows: RowOddness, x: FloatArray
+) -> Iterator[tuple[int, float]]:
+    """Yield columns in the order in which one would forget them, with the oddness left, while that is above zero."""
     x = x.copy()
-    for _ in range(min(MOST_FORGOTTEN, int((~np.isnan(x)).sum()) - 1)):
-        gains = surprisals(mixture, x[None])[0] - usual
-        n = int(np.nanargmax(gains))
-        if gains[n] <= 0:
+    for _ in range(MOST_FORGOTTEN):
+        gains = cells.of(x[None])[0]
+        k = int(np.argmax(np.nan_to_num(gains, nan=-np.inf, posinf=np.inf)))
+        if np.sum(~np.isnan(gains)) < 2 or gains[k] <= 0:
             return
-        x[n] = np.nan
-        left, _ = RowOddness(mixture, ~np.isnan(x)).of(x)
-        yield n, left
+        x[places[k]] = np.nan
+        left, _ = rows.share(x)
+        yield k, left
         if left <= 0:
             return
 
 
 def _odd_cell(
-    variable: Variable, mixture: Expert, n: int, x: FloatArray, surprisal: float, left: float | None
+    schema: Schema, mixture: Expert, place: list[int], x: FloatArray, surprisal: float, left: float | None
 ) -> OddCell:
-    row = x[None]
+    n, *tells = place
+    variable, row = schema.variables[n], x[None].copy()
+    row[:, place] = np.nan
     guess = variable.settle(prediction.best_values(mixture, n, variable.kind, row))
     interval, probability = None, None
     if variable.kind is not Kind.CATEGORICAL or variable.ordered:
         levels = ((1 - EXPECTED_SHARE) / 2, (1 + EXPECTED_SHARE) / 2)
         ends = rounded_quantiles(variable, prediction.quantiles(mixture, n, levels, row)[0])
         interval = (variable.decode_value(ends[0]), variable.decode_value(ends[1]))
-    if variable.categories is not None:
-        known = prediction.category_probabilities(mixture, n, row, len(variable.categories))[0]
-        probability = float(known[int(x[n])]) if x[n] >= 0 else 0.0
-    value, expected = variable.decode_value(float(x[n])), variable.decode_value(float(guess[0]))
+    value, expected = None, variable.decode_value(float(guess[0]))
+    if np.isnan(x[n]):
+        probability = float(prediction.category_probabilities(mixture, tells[0], row, 2)[0, 1])
+    else:
+        value = variable.decode_value(float(x[n]))
+        if variable.categories is not None:
+            known = prediction.category_probabilities(mixture, n, row, len(variable.categories))[0]
+            probability = float(known[int(x[n])]) if x[n] >= 0 else 0.0
     return OddCell(variable.name, value, float(surprisal), expected, interval, probability, left)
 
 
-def contributions(mixture: Expert, n: int, kind: Kind, X: FloatArray) -> FloatArray:
-    """How each cell moved the prediction of variable ``n``: with all cells, less without this one; shape (rows, N).
+def contributions(schema: Schema, mixture: Expert, n: int, X: FloatArray) -> FloatArray:
+    """How each cell moved the prediction of variable ``n``: with all, less without this one; shape (rows, columns).
 
     A number's prediction is its conditional mean, a category's the log-probability of the one that all cells predict.
-    NaN where a cell is missing, and for variable ``n`` itself.
+    NaN where nothing is known of a cell, and for variable ``n`` itself.
     """
+    kind, places = schema.variables[n].kind, column_positions(schema)
     chosen = prediction.best_values(mixture, n, kind, X) if kind is Kind.CATEGORICAL else np.empty(0)
 
     def predicted(rows: FloatArray) -> FloatArray:
@@ -194,24 +206,27 @@ def contributions(mixture: Expert, n: int, kind: Kind, X: FloatArray) -> FloatAr
         return np.asarray(np.log(known[np.arange(len(rows)), codes]))
 
     whole = predicted(X)
-    out = np.full(X.shape, np.nan)
-    for m in range(mixture.n_variables):
-        here = ~np.isnan(X[:, m])
-        if m != n and here.any():
+    out = np.full((len(X), len(places)), np.nan)
+    for k, place in enumerate(places):
+        here = ~np.isnan(X[:, place]).all(axis=1)
+        if n not in place and here.any():
             rest = X.copy()
-            rest[:, m] = np.nan
-            out[here, m] = (whole - predicted(rest))[here]
+            rest[:, place] = np.nan
+            out[here, k] = (whole - predicted(rest))[here]
     return out
 
 
 def explain_prediction(schema: Schema, mixture: Expert, n: int, x: FloatArray) -> Reasons:
     """Explain the prediction of variable ``n`` from the other cells of one encoded row (N,)."""
-    variable = schema.variables[n]
-    moved = contributions(mixture, n, variable.kind, x[None])[0]
-    order = [int(m) for m in np.argsort(-np.abs(moved)) if not np.isnan(moved[m])]
+    variable, places = schema.variables[n], column_positions(schema)
+    moved = contributions(schema, mixture, n, x[None])[0]
     guess = variable.settle(prediction.best_values(mixture, n, variable.kind, x[None]))
     unit = "log-probability" if variable.kind is Kind.CATEGORICAL else variable.name
-    cells = (Reason(v.name, v.decode_value(float(x[m])), float(moved[m])) for m in order for v in [schema.variables[m]])
+    cells = []
+    for k in np.argsort(-np.abs(moved)).tolist():
+        if not np.isnan(moved[k]):
+            own, value = schema.variables[places[k][0]], x[places[k][0]]
+            cells.append(Reason(own.name, None if np.isnan(value) else own.decode_value(float(value)), float(moved[k])))
     return Reasons(variable.name, variable.decode_value(float(guess[0])), unit, tuple(cells))
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Most characters of a name or value.
 NAME_LENGTH = 60
+# Characters by which the number before an end of a rounded column must be shorter to be written instead of it.
+SHORTER = 4
 
 _SIGNS = re.compile(
     r"""["'=<>!≤≥≠|,;(){}\[\]&“‘]|\.\.|…|(?:^|\W)(?:and|or|in|is|not|given|where|if|between)(?:\W|$)|^\s|\s$|^$""",
@@ -127,13 +129,16 @@ def _region_text(variable: Variable, region: Alternatives) -> str:
 
 
 def _range(variable: Variable, region: Interval, name: str) -> str:
-    """Write an interval; ends just beyond a shorter number leave that number out."""
-    half = variable.step / 2
-    low, high = (round(end, 10) if half else end for end in (region.low + half, region.high - half))
+    """Write an interval; ends just beyond a shorter number leave that number out: ``x > 6``, not ``x >= 6.0001``."""
+    step = variable.step
+    low, high = (round(end, 10) if step else end for end in (region.low + step / 2, region.high - step / 2))
     below, above = float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
-    whole = variable.kind is not Kind.CONTINUOUS or half > 0
-    after = not whole and not isinf(low) and len(repr(below)) < len(repr(low))
-    before = not whole and not isinf(high) and len(repr(above)) < len(repr(high))
+    if step:
+        below, above = round(low - step, 10), round(high + step, 10)
+    after, before = (
+        variable.kind is Kind.CONTINUOUS and not isinf(end) and _is_shorter(beyond, end, SHORTER if step else 1)
+        for end, beyond in ((low, below), (high, above))
+    )
     first, last = (_value(variable, end) for end in (below if after else low, above if before else high))
     if isinf(low) and isinf(high):
         return f"{name} in -inf..inf"
@@ -144,6 +149,10 @@ def _range(variable: Variable, region: Interval, name: str) -> str:
     if after or before:
         return f"{first} {'<' if after else '<='} {name} {'<' if before else '<='} {last}"
     return f"{name} in {first}..{last}"
+
+
+def _is_shorter(number: float, other: float, by: int) -> bool:
+    return len(_shortest(number)) + by <= len(_shortest(other))
 
 
 def _value(variable: Variable, value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jointwise._checks import check_integer, check_real, shown
+from jointwise._checks import check_integer, check_real, listed, shown
 from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import explanation, prediction
@@ -17,10 +17,11 @@ from jointwise.joint.divergence import unlikeness
 from jointwise.joint.events import rounded_quantiles
 from jointwise.joint.expert import Expert
 from jointwise.joint.explanation import Oddness, Reasons
-from jointwise.joint.oddness import surprisals, usual_surprisals
+from jointwise.joint.oddness import CellOddness, RowOddness
 from jointwise.joint.values import native, one_row
 from jointwise.tables import decode, encode, read_table
 from jointwise.tables.gaps import with_partners
+from jointwise.tables.table import Table
 from jointwise.tables.variables import Kind, Schema, Variable
 
 
@@ -128,7 +129,7 @@ class RowAnswers:
         >>> draws.shape, bool((draws[:3, 0] == known[0, 0]).all())
         ((6, 4), True)
         """
-        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, unseen="missing", absent="missing")
+        X = encode(self._table(x), self.schema, unseen="missing", absent="missing")
         repeated = np.repeat(X, check_integer("n", n, 0), axis=0)
         complete = self.mixture.complete(repeated, np.random.default_rng(rng))
         return decode(np.where(np.isnan(repeated), self.schema.settle(complete), repeated), self.schema, like=x)
@@ -143,8 +144,35 @@ class RowAnswers:
         The entropy of the column given the others is what a cell has on average, so zero is a usual cell, and columns
         of all kinds can be compared. NaN for a missing cell, infinite for an impossible one, such as an unknown
         category. The entropy comes from 2,000 rows drawn from the density, the same in each call.
+
+        If gaps are part of the model, whether a cell is there has a surprisal of the same form, which a gap has alone
+        and a value in addition to its own among the values that are shown.
         """
-        return np.asarray(surprisals(self.mixture, self._partial_rows(x)) - self._usual)
+        return self._cell_oddness.of(self._partial_rows(x))
+
+    def oddness(self, x: Any) -> FloatArray:
+        r"""How odd each row is, in nats, whatever its gaps; shape (n,).
+
+        .. math:: -\log f(x_K) - H(X_K)
+
+        K are the known columns of the row. The entropy is what a row of which the same is known has on average, so zero
+        is a usual row, and rows with different gaps can be compared, as their log-densities cannot. Infinite for an
+        impossible row. The entropies come from 2,000 rows drawn from the density for each pattern of gaps, fewer if
+        there are more than 200 patterns, and at least 50; the draws are the same in each call.
+
+        If gaps are part of the model, a row is measured against rows with the same gaps, and its gaps against those of
+        all rows.
+
+        Examples
+        --------
+        >>> from jointwise.datasets import hybrid
+        >>> f = hybrid(rng=0)
+        >>> rows = f.sample(3, rng=0)
+        >>> rows[0, 1:], rows[1, 1:], rows[1, 0] = np.nan, np.nan, 40.0
+        >>> int(np.argmax(f.oddness(rows)))
+        1
+        """
+        return self._row_oddness.of(self._partial_rows(x))
 
     def explain(self, row: Any, target: str | None = None) -> Oddness | Reasons:
         """Explain one row: which cells make it odd, or which moved the prediction of ``target``.
@@ -172,7 +200,7 @@ class RowAnswers:
             return explanation.explain_prediction(self.schema, self.mixture, self._target(target)[0], X[0])
         if np.isnan(X).all():
             raise InputError("`row` has no known cell, so nothing in it can be odd.")
-        return explanation.explain_oddness(self.schema, self.mixture, X[0])
+        return explanation.explain_oddness(self.schema, self.mixture, self._cell_oddness, self._row_oddness, X[0])
 
     def contributions(self, target: str, x: Any) -> FloatArray:
         """How each cell moved the prediction of ``target``; shape (n, N).
@@ -180,8 +208,8 @@ class RowAnswers:
         The prediction with all cells, less that without this one. A number's prediction is its conditional mean, a
         category's the log-probability of the one that is predicted. NaN for missing cells and for the target itself.
         """
-        n, variable = self._target(target)
-        return explanation.contributions(self.mixture, n, variable.kind, self._partial_rows(x, about=[n]))
+        n, _ = self._target(target)
+        return explanation.contributions(self.schema, self.mixture, n, self._partial_rows(x, about=[n]))
 
     # ---- likeness ----------------------------------------------------------------------------------------
 
@@ -216,16 +244,32 @@ class RowAnswers:
     # ---- helpers -----------------------------------------------------------------------------------------
 
     @cached_property
-    def _usual(self) -> FloatArray:
-        """Surprisal of a usual cell of each column, before that is taken off; shape (N,)."""
-        return usual_surprisals(self.mixture)
+    def _cell_oddness(self) -> CellOddness:
+        return CellOddness(self.schema, self.mixture)
+
+    @cached_property
+    def _row_oddness(self) -> RowOddness:
+        return RowOddness(self.schema, self.mixture)
+
+    def _table(self, x: Any) -> Table:
+        """Read rows that may lack columns; a name that the density does not know is refused where it may be a slip."""
+        found = one_row(x, self.schema.columns)
+        if found is not x and not set(found) >= set(self.schema.columns):  # part of a row
+            for name in found:
+                self.schema.index(name)
+        table = read_table(found)
+        if table.container != "numpy" and not set(table.names) & set(self.schema.names):
+            raise InputError(
+                f"The table has none of the columns {listed(self.schema.columns)}; it has {listed(table.names)}."
+            )
+        return table
 
     def _target(self, name: str) -> tuple[int, Variable]:
         return self.schema.index(name), self.schema[name]
 
     def _partial_rows(self, x: Any, about: Iterable[int] = ()) -> FloatArray:
         """Return encoded rows; of variables that a question is about, it is not told whether they are missing."""
-        X = encode(read_table(one_row(x, self.schema.columns)), self.schema, absent="missing")
+        X = encode(self._table(x), self.schema, absent="missing")
         if self.schema.gaps:
             X[:, with_partners(about, self.schema)] = np.nan
         return X

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import listed, shown
+from jointwise._checks import check_real, listed, reading, shown
 from jointwise.axes import MAX_BINS
-from jointwise.exceptions import InputError
+from jointwise.exceptions import FileFormatError, InputError
 from jointwise.marginals.sketch import ValueSketch
 from jointwise.marginals.support import evident_support
 from jointwise.tables.dtypes import UNITS, category_order, datetime_dtype, is_temporal, parse_datetime
@@ -108,6 +108,45 @@ class ColumnProfile:
             ordered,
             self.n_crowded + other.n_crowded,
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types that `json` can write."""
+        return {
+            "name": self.name,
+            "dtype": self.dtype,
+            "n_missing": self.n_missing,
+            "sketch": self.sketch.to_dict(),
+            "labels": list(self.counts),
+            "counts": list(self.counts.values()),
+            "declared": None if self.declared is None else list(self.declared),
+            "ordered": self.ordered,
+            "n_crowded": self.n_crowded,
+        }
+
+    @classmethod
+    @reading("the profile of a column as written by `ColumnProfile.to_dict`")
+    def from_dict(cls, fields: Mapping[str, Any]) -> ColumnProfile:
+        """Return the profile that `to_dict` wrote, checked; raise FileFormatError for anything else."""
+        name, dtype, ordered = fields["name"], fields["dtype"], fields["ordered"]
+        if not isinstance(name, str) or not isinstance(dtype, str) or not isinstance(ordered, bool):
+            raise FileFormatError("The name and type of a column are text, and `ordered` is true or false.")
+        labels, declared = fields["labels"], fields["declared"]
+        known = list(dict.fromkeys([*labels, *(declared or ())]))
+        if len(known) > 2 * MAX_BINS or len(set(labels)) < len(labels):
+            raise FileFormatError(f"A column has at most {MAX_BINS:,} labels, each once.")
+        counts = [check_real("counts", n) for n in fields["counts"]]
+        missing, crowded = (check_real(part, fields[part]) for part in ("n_missing", "n_crowded"))
+        if not all(0 <= n < inf for n in (*counts, missing, crowded)) or not all(counts):
+            raise FileFormatError("Counts must be finite; those of labels positive, the others not negative.")
+        sketch = ValueSketch.from_dict(fields["sketch"])
+        if sum([bool(known), bool(len(sketch.keys)), bool(crowded)]) != (dtype != NO_VALUE):
+            raise FileFormatError("A column holds numbers, labels, too many labels, or nothing.")
+        if dtype != NO_VALUE:  # refuses labels and types that cannot be
+            kind = Kind.INTEGER if dtype == "int64" else Kind.CONTINUOUS if len(sketch.keys) else Kind.CATEGORICAL
+            Variable(name, kind, categories=None if len(sketch.keys) else tuple(known) or ("a",), dtype=dtype)
+        by_label = dict(zip(labels, counts, strict=True))
+        order = None if declared is None else tuple(declared)
+        return cls(name, dtype, missing, sketch, by_label, order, ordered, crowded)
 
     def _common_order(self, other: ColumnProfile) -> tuple[tuple[Any, ...] | None, bool]:
         """Return the declared labels of both; if they differ, all of them sorted."""

@@ -9,16 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jointwise._checks import check_choice, check_integer, check_real, check_weights, listed, shown, unknown_name
+from jointwise._checks import (
+    check_choice,
+    check_integer,
+    check_real,
+    check_weights,
+    listed,
+    reading,
+    shown,
+    unknown_name,
+)
 from jointwise.axes import MAX_BINS, Axis, BinnedAxis, DiscreteAxis, half_integers, midpoints, snap
-from jointwise.exceptions import InputError
+from jointwise.exceptions import FileFormatError, InputError
 from jointwise.marginals.column import ColumnProfile
 from jointwise.tables import read_table
-from jointwise.tables.variables import EVERYWHERE, Kind, Schema, Variable
+from jointwise.tables.variables import CONTAINERS, EVERYWHERE, Kind, Schema, Variable
 
 if TYPE_CHECKING:
     from jointwise._typing import FloatArray
 
+FORMAT, VERSION = "jointwise.profile", 1
 _TAIL = 0.005  # share of rows beyond the evenly spaced edges, on each side
 
 
@@ -85,6 +95,45 @@ class Profile:
             )
         columns = tuple(a + b for a, b in zip(self, other, strict=True))
         return Profile(columns, self.n_rows + other.n_rows, self.container)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types that `json` can write, so that profiles made in different places can be added up.
+
+        Up to 65,536 different numbers of a column are written as they are, each with its count, and all labels; what
+        stood together in one row is not.
+        """
+        columns = [column.to_dict() for column in self]
+        kind = {"format": FORMAT, "version": VERSION}
+        return kind | {"columns": columns, "n_rows": self.n_rows, "container": self.container}
+
+    @classmethod
+    @reading("a profile as written by `Profile.to_dict`")
+    def from_dict(cls, fields: Mapping[str, Any]) -> Profile:
+        """Return the profile that `to_dict` wrote, checked; raise FileFormatError for anything else.
+
+        >>> import json
+        >>> sent = [json.dumps(Profile.of({"age": ages}).to_dict()) for ages in ([31, 28], [45, None])]
+        >>> both = sum((Profile.from_dict(json.loads(text)) for text in sent), Profile.empty())
+        >>> both.n_rows, both.schema()["age"].observed
+        (4.0, (28.0, 45.0))
+        """
+        if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
+            raise FileFormatError(f"A profile is a mapping with 'format': {FORMAT!r}.")
+        if fields.get("version") != VERSION:
+            raise FileFormatError(
+                f"This profile is of version {shown(fields.get('version'))}; this package reads version {VERSION}."
+            )
+        columns = tuple(ColumnProfile.from_dict(column) for column in fields["columns"])
+        n_rows, container = check_real("n_rows", fields["n_rows"]), fields["container"]
+        if len({column.name for column in columns}) < len(columns):
+            raise FileFormatError("The columns of a profile must differ in name.")
+        if container is not None:
+            check_choice("container", container, CONTAINERS)
+        elif columns or n_rows:
+            raise FileFormatError("A profile without a type of table is one of no rows.")
+        if not 0 <= n_rows < inf or any(abs(c.n + c.n_missing - n_rows) > 1e-6 * n_rows for c in columns):
+            raise FileFormatError("Each column of a profile must hold as many rows as the profile.")
+        return cls(columns, n_rows, container)
 
     @property
     def names(self) -> tuple[str, ...]:

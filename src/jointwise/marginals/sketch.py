@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jointwise._checks import read_only
+from jointwise._checks import read_only, reading, shown
 from jointwise._numerics import ordered_integers
-from jointwise.exceptions import InputError
+from jointwise.exceptions import FileFormatError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from jointwise._typing import AnyArray, FloatArray, IntArray
 
@@ -104,8 +104,7 @@ class ValueSketch:
             distinct, position = np.unique(values, return_inverse=True)
             counts = np.bincount(position, weights, minlength=len(distinct))
         integral = bool(np.all(distinct == np.rint(distinct)))
-        # shifted by one below zero, so that negative numbers are grouped like their absolute values
-        keys = ordered_integers(distinct) - (distinct < 0)
+        keys = _keys(distinct)
         multiples = tuple(_are_multiples(distinct, step) for step in STEPS)
         return _bounded(cls(0, keys, counts, distinct, counts, distinct, counts, integral, multiples))
 
@@ -132,6 +131,38 @@ class ValueSketch:
         integral = self.is_integral and other.is_integral
         multiples = tuple(a and b for a, b in zip(self.multiples, other.multiples, strict=True))
         return _bounded(ValueSketch(shift, keys, counts, low, low_counts, high, high_counts, integral, multiples))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain types that `json` can write; the keys follow from the values."""
+        arrays = {name: getattr(self, name).tolist() for name in _FIELDS if name != "keys"}
+        return {"shift": self.shift, "integral": self.is_integral, "multiples": list(self.multiples)} | arrays
+
+    @classmethod
+    @reading("a sketch as written by `ValueSketch.to_dict`")
+    def from_dict(cls, fields: Mapping[str, Any]) -> ValueSketch:
+        """Return the sketch that `to_dict` wrote, checked; raise FileFormatError for anything else.
+
+        >>> sketch = ValueSketch.of([0.5, 2.0, 2.0])
+        >>> ValueSketch.from_dict(sketch.to_dict()).counts
+        array([1, 2])
+        """
+        shift, flags = fields["shift"], [fields["integral"], *fields["multiples"]]
+        if type(shift) is not int or not 0 <= shift < 64:
+            raise FileFormatError(f"The shift of a sketch is an integer from 0 to 63; got {shown(shift)}.")
+        if len(flags) != 1 + len(STEPS) or not all(isinstance(flag, bool) for flag in flags):
+            raise FileFormatError(f"A sketch says true or false of {1 + len(STEPS)} steps.")
+        low, high = (np.asarray(fields[name], dtype=np.float64) for name in ("low", "high"))
+        counts = [_counts(fields[name]) for name in ("counts", "low_counts", "high_counts")]
+        if low.ndim != 1 or len(low) > cls.LIMIT or {each.shape for each in (high, *counts)} != {low.shape}:
+            raise FileFormatError(f"The arrays of a sketch are of one length, at most {cls.LIMIT:,}.")
+        keys = _keys(low) >> shift
+        apart = np.isfinite([low, high]).all() and (keys[1:] > keys[:-1]).all() and (low <= high).all()
+        if not apart or not np.array_equal(keys, _keys(high) >> shift):
+            raise FileFormatError("The values of a sketch must be finite, increase, and lie in one group each.")
+        if not all(((some > 0) & (some <= counts[0])).all() for some in counts):
+            raise FileFormatError("The counts of a sketch must be positive, and those of an end no larger.")
+        low_counts, high_counts = counts[1:]
+        return cls(shift, keys, counts[0], low, low_counts, high, high_counts, flags[0], tuple(flags[1:]))
 
     def _coarser(self, shift: int) -> ValueSketch:
         """Return the same rows in coarser groups: neighbours whose keys become equal are merged."""
@@ -253,6 +284,20 @@ class ValueSketch:
             rest = ~found
             found[np.flatnonzero(rest)[_tall(counts[rest], self.n - float(counts[found].sum()))]] = True
         return tuple(values[found].tolist())
+
+
+def _keys(values: FloatArray) -> IntArray:
+    """Return integers in the order of some numbers."""
+    # shifted by one below zero, so that negative numbers are grouped like their absolute values
+    return np.asarray(ordered_integers(values) - (values < 0))
+
+
+def _counts(given: Any) -> AnyArray:
+    """Return counts of unknown origin as integers or floats."""
+    counts = np.array(given) if len(given) else np.empty(0, dtype=np.int64)
+    if counts.dtype.kind not in "if" or not np.isfinite(counts).all():
+        raise FileFormatError("Counts must be finite numbers.")
+    return counts
 
 
 def _tall(counts: AnyArray, n: float) -> AnyArray:

@@ -60,7 +60,8 @@ def plot_tree(density: JointDensity, ax: Axes | None = None) -> Axes:
     ['a  0.28', 'b', 'c  0.27']
     """
     names = [text(name) for name in check_density(density).names]
-    information = pair_information(_forest(density))
+    places = [density.schema.index(name) for name in density.names]
+    information = pair_information(_forest(density))[np.ix_(places, places)]
     edges = strongest_tree(information)
     strength = information[edges[:, 0], edges[:, 1]]
     keep = strength >= LEAST_INFORMATION

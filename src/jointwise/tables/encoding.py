@@ -105,7 +105,7 @@ def decode(matrix: FloatArray, schema: Schema, like: Any = None) -> Any:
     matrix = np.asarray(matrix, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[1] != len(schema):
         raise InputError(f"`matrix` must have one column for each of {len(schema)} variables; got {matrix.shape}.")
-    if schema.gaps:
+    if len(schema.columns) < len(schema):
         matrix, schema = matrix[:, [schema.index(name) for name in schema.columns]], schema.select(schema.columns)
     return write_like(like, matrix, schema)
 
@@ -115,7 +115,7 @@ def match_columns(table: Table, schema: Schema, absent: str = "error") -> list[t
     if table.container == "numpy" and len(table.names) == len(schema):
         return [(position, position) for position in range(len(schema))]
     if table.container == "numpy" and not set(schema.names) <= set(table.names):
-        n_features = len(set(table.names) - set(schema.gaps.values()))
+        n_features = len(set(table.names) - (set(schema.names) - set(schema.columns)))
         raise InputError(f"X has {n_features} features, but {len(schema.columns)} features are expected as input.")
     place = {name: position for position, name in enumerate(table.names)}
     missing = [name for name in schema.columns if name not in place]

@@ -103,3 +103,14 @@ def with_partners(positions: Iterable[int], schema: Schema) -> list[int]:
         if found & set(pair):
             found |= set(pair)
     return sorted(found)
+
+
+def column_positions(schema: Schema) -> list[list[int]]:
+    """Return the positions of the variables of each column: its own and, if there is one, that of its gaps.
+
+    >>> schema = with_gap_variables(Schema((Variable("a", "continuous"), Variable("b", "continuous"))), ["b"])
+    >>> column_positions(schema)
+    [[0], [1, 2]]
+    """
+    gaps = schema.gaps
+    return [[schema.index(name), *([schema.index(gaps[name])] if name in gaps else [])] for name in schema.columns]

@@ -385,9 +385,8 @@ class Schema:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of such a table: all variables but those that tell the gaps of another."""
-        told = set(self.gaps.values())
-        return tuple(name for name in self.names if name not in told)
+        """Names of the columns of such a table: all variables but those that tell gaps, unless there are no others."""
+        return tuple(v.name for v in self.variables if v.gap_of is None) or self.names
 
     def index(self, name: str) -> int:
         """Return the position of a variable."""
