@@ -83,7 +83,7 @@ def test_a_large_table_is_weighed_by_parts_of_rows(large):
     assert -1e-4 < large.fit_.loss <= MOST_LOSS
     assert sum(large.expert_weights_.values()) == pytest.approx(1)
     lines = large.summary().splitlines()
-    assert any(line.endswith("weighted by held-out rows and parts of these") for line in lines)
+    assert any(line.endswith("weighted by held-out rows and crosstabs of these") for line in lines)
     assert any(line.endswith("given up for better answers") for line in lines)
 
 

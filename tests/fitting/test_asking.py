@@ -1,14 +1,18 @@
 """Experts of a stack: who is asked, and with which priors."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwise.fitting.asking import FAR_BEHIND, Asked, _gain, ask, looked, weaken, weights_by_parts
+from jointwise.fitting.asking import FAR_BEHIND, Asked, _gain, ask, looked, weaken, weights_for_answers
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.learners import Learner, Work
-from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS, N_PARTS
+from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS
+from jointwise.joint.events import Region
+from jointwise.tables.variables import Schema, Variable
 
 
 def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
@@ -94,12 +98,13 @@ class Some:
 
     def __init__(self, n: int, n_columns: int = 1) -> None:
         self.n, self.n_columns = n, n_columns
+        self.schema = Schema(tuple(Variable(f"x{k}", "continuous") for k in range(n_columns)))
 
     def __len__(self) -> int:
         return self.n
 
     def values(self) -> np.ndarray:
-        return np.zeros((self.n, self.n_columns))
+        return np.random.default_rng(0).normal(size=(self.n, self.n_columns))
 
 
 def best_at(strength: float):
@@ -141,26 +146,24 @@ def test_a_gain_within_noise_is_none(errors: float, kept: float) -> None:
     assert work.choices == {"0": kept, "1": kept}
 
 
-class Parted(Density):
-    """A density that says one thing of whole rows and another of parts."""
+class Tabled(Density):
+    """A density that says one thing of whole rows and another of crosstabs."""
 
-    def __init__(self, rows: np.ndarray, parts: np.ndarray) -> None:
-        self.mixture, self.rows, self.parts = self, rows, parts
+    def __init__(self, rows: np.ndarray, rng: np.random.Generator) -> None:
+        self.mixture, self.rows, self.rng = self, rows, rng
 
-    def logpdf(self, X: np.ndarray) -> np.ndarray:
-        return self.parts if np.isnan(X).any() else self.rows
+    def crosstab(self, regions: Mapping[int, Sequence[Region]]) -> np.ndarray:
+        shape = [len(each) for each in regions.values()]
+        return self.rng.dirichlet(np.full(int(np.prod(shape)), 5.0)).reshape(shape)
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(2, 5))
 def test_a_stack_loses_no_more_than_stated_on_rows(seed: int, k: int) -> None:
     rng, n = np.random.default_rng(seed), 150
-    densities = {
-        str(name): Parted(rng.normal(rng.normal(-9, 2), 1, n), rng.normal(rng.normal(-3, 1), 1, N_PARTS * n))
-        for name in range(k)
-    }
+    densities = {str(name): Tabled(rng.normal(rng.normal(-9, 2), 1, n), rng) for name in range(k)}
     asked = Asked({name: density.rows for name, density in densities.items()}, np.ones(n), {}, [])
     work = Work(dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities)
-    weights = weights_by_parts(work, asked, Some(n, 5), MOST_LOSS)
+    weights = weights_for_answers(work, asked, Some(n, 5), MOST_LOSS)
     assert sum(weights.values()) == pytest.approx(1)
     assert asked.mean_of_sum(weights) >= asked.mean_of_sum(asked.weights) - MOST_LOSS

@@ -1,4 +1,4 @@
-"""Weights of experts, by held-out rows and by parts of these."""
+"""Weights of experts, by held-out rows and by crosstabs of these."""
 
 import numpy as np
 import pytest
@@ -7,16 +7,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
+from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.weighing import (
     LEAST_WEIGHT,
-    N_PARTS,
-    N_SETS,
-    PART_COLUMNS,
     PRIOR_ROWS,
     answering_weights,
     kept_weights,
     mean_log,
-    parts_of,
     stacking_weights,
 )
 
@@ -49,78 +46,65 @@ def test_a_row_impossible_for_all_says_nothing() -> None:
     assert np.isfinite(stacking_weights(logs, np.ones(3))).all()
 
 
-# ---- parts -----------------------------------------------------------------------------------------------------------
+# ---- crosstabs -------------------------------------------------------------------------------------------------------
+
+N_CELLS = 12
 
 
-def held_out(seed: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return log-densities of rows and parts under experts of which some suit rows and some parts, and counts."""
+def held_out(seed: int, k: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, Crosstabs]:
+    """Return log-densities of rows and cells under experts of which some suit rows and some cells, counts, tables."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(-20, 1, (n, k)) + rng.normal(0, 0.5, k)
-    parts = rng.normal(-5, 0.5, (2 * n, k)) + rng.normal(0, 0.5, k)
-    return rows, parts, rng.integers(1, 4, n).astype(float)
+    cells = np.log(rng.dirichlet(np.full(N_CELLS, 5.0), k).T)
+    tables = Crosstabs((), rng.integers(-1, N_CELLS, (n, 2)), N_CELLS)
+    return rows, cells, rng.integers(1, 4, n).astype(float), tables
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4), st.floats(0.0, 0.5))
 def test_rows_lose_no_more_than_stated(seed: int, k: int, loss: float) -> None:
-    rows, parts, counts = held_out(seed, k, 200)
+    rows, cells, counts, tables = held_out(seed, k, 200)
     best = stacking_weights(rows, counts)
-    found = answering_weights(rows, parts, counts, loss)
+    found = answering_weights(rows, cells, counts, tables, loss)
     assert found.sum() == pytest.approx(1)
     assert mean_log(rows, counts, found) >= mean_log(rows, counts, best) - loss - 1e-9
 
 
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.integers(2, 4))
-def test_a_larger_loss_serves_parts_better(seed: int, k: int) -> None:
-    rows, parts, counts = held_out(seed, k, 200)
-    of_parts = np.tile(counts, 2)
+def test_a_larger_loss_serves_cells_better(seed: int, k: int) -> None:
+    rows, cells, counts, tables = held_out(seed, k, 200)
+    met = tables.counts(counts)
     losses = (0.0, 0.05, 0.2, 9.0)
-    scores = [mean_log(parts, of_parts, answering_weights(rows, parts, counts, loss)) for loss in losses]
-    best = mean_log(parts, of_parts, stacking_weights(parts, of_parts))
+    scores = [mean_log(cells, met, answering_weights(rows, cells, counts, tables, loss)) for loss in losses]
+    best = mean_log(cells, met, stacking_weights(cells, met))
     assert (np.diff(scores) >= -0.02).all()  # a step back where a gain is noise
     assert scores[-1] >= best - 0.05
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_weights_are_the_best_of_parts_within_the_loss(seed: int) -> None:
+def test_weights_are_the_best_of_cells_within_the_loss(seed: int) -> None:
     """A slow twin: a general solver of the constrained problem."""
-    rows, parts, counts = held_out(seed, 3, 300)
-    of_parts, loss = np.tile(counts, 2), 0.05
+    rows, cells, counts, tables = held_out(seed, 3, 300)
+    met, loss = tables.counts(counts), 0.05
     least = mean_log(rows, counts, stacking_weights(rows, counts)) - loss
     bound = {"type": "ineq", "fun": lambda t: mean_log(rows, counts, softmax(t)) - least}
-    best = minimize(lambda t: -mean_log(parts, of_parts, softmax(t)), np.zeros(3), method="SLSQP", constraints=[bound])
-    found = answering_weights(rows, parts, counts, loss)
-    assert mean_log(parts, of_parts, found) == pytest.approx(-best.fun, abs=3e-3)
+    best = minimize(lambda t: -mean_log(cells, met, softmax(t)), np.zeros(3), method="SLSQP", constraints=[bound])
+    found = answering_weights(rows, cells, counts, tables, loss)
+    assert mean_log(cells, met, found) == pytest.approx(-best.fun, abs=3e-3)
 
 
 def test_without_a_gain_beyond_noise_rows_decide() -> None:
-    rows, _, counts = held_out(0, 3, 200)
-    same = np.repeat(np.random.default_rng(1).normal(-5, 1, (400, 1)), 3, axis=1)
-    assert (answering_weights(rows, same, counts) == stacking_weights(rows, counts)).all()
+    rows, cells, counts, tables = held_out(0, 3, 200)
+    same = np.repeat(cells[:, :1], 3, axis=1)
+    assert (answering_weights(rows, same, counts, tables) == stacking_weights(rows, counts)).all()
 
 
-def test_the_truth_keeps_its_weight() -> None:
-    """Parts of rows that one expert has drawn are its own too."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 3))
-
-    def logs(X: np.ndarray) -> np.ndarray:
-        return np.stack([-0.5 * (X**2).sum(axis=1), -0.5 * ((X - 0.5) ** 2).sum(axis=1)], axis=1)
-
-    assert answering_weights(logs(X), logs(X[:, :1]), np.ones(2000))[0] > 0.9
-
-
-@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(4, 9))
-def test_parts_are_cells_of_their_rows(seed: int, n: int, N: int) -> None:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, N))
-    X[rng.random((n, N)) < 0.1] = np.nan
-    parts = parts_of(X, rng)
-    kept = ~np.isnan(parts)
-    assert parts.shape == (N_PARTS * n, N)
-    assert (parts[kept] == np.tile(X, (N_PARTS, 1))[kept]).all()
-    assert kept.sum(axis=1).max() <= PART_COLUMNS
-    assert len(np.unique(kept[np.isfinite(np.tile(X, (N_PARTS, 1))).all(axis=1)], axis=0)) <= N_SETS
+def test_a_row_in_many_tables_is_one_row() -> None:
+    """The same table a hundred times tells no more than once: noise is that of rows."""
+    rows, cells, counts, tables = held_out(3, 2, 60)
+    often = Crosstabs((), np.repeat(tables.cells, 100, axis=1), tables.n_cells)
+    found = [answering_weights(rows, cells, counts, each, 0.3) for each in (tables, often)]
+    np.testing.assert_allclose(found[0], found[1])
 
 
 def test_experts_with_too_little_weight_are_dropped_one_by_one() -> None:

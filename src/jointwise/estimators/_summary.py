@@ -135,7 +135,7 @@ def _tree_cells(fit: TreeFit) -> Iterator[tuple[str, ...]]:
 def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
     yield from _first_lines(name, fit)
     if len(fit.fits) > 1 or fit.held_out is not None:
-        parts = "" if fit.loss is None else " and parts of these"
+        parts = "" if fit.loss is None else " and crosstabs of these"
         yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by held-out rows{parts}"
     else:
         yield f"experts: {next(iter(fit.fits))} alone"

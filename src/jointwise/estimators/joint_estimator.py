@@ -24,7 +24,7 @@ from jointwise.fitting.blocks import WARPS, choose_columns
 from jointwise.fitting.checkpoint import open_checkpoint
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.fitting.trees import MOST_COLUMNS
-from jointwise.fitting.weighing import MOST_LOSS, has_parts
+from jointwise.fitting.weighing import MOST_LOSS, by_crosstabs
 from jointwise.rows.base import Rows
 
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
@@ -44,8 +44,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     :class:`GaussianBlocks` follows columns that are correlated; :class:`TreeMixture` follows columns that depend on
     their neighbours. Each expert is learned without some of the rows and predicts them. The weights are those whose sum
     predicts them best, and experts without weight are dropped. From 4,000 rows on, the weights are those that predict
-    three cells of a row best, as questions name few columns, and at most `most_loss` nats of a whole row are given up
-    for it.
+    tables of three columns best, as questions name few columns, and at most `most_loss` nats of a whole row are given
+    up for it.
     The sum answers every question exactly, as each expert does: conditioning reweighs them by how likely each holds
     what is known.
 
@@ -246,7 +246,7 @@ def _suits(expert: ExpertEstimator[Any], rows: Rows, most_loss: float = MOST_LOS
     if isinstance(expert, GaussianBlocks):
         return len(choose_columns(rows).columns) >= LEAST_BLOCK
     if isinstance(expert, TreeMixture):
-        if expert.n_components == "many" and not has_parts(rows, most_loss):
+        if expert.n_components == "many" and not by_crosstabs(rows, most_loss):
             return False
         return LEAST_TREE <= len(rows.axes) <= MOST_COLUMNS
     return True

@@ -16,13 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from jointwise._typing import FloatArray
+from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.learners import Work
 from jointwise.fitting.weighing import (
     LEAST_ERRORS,
     answering_weights,
     kept_weights,
     mean_and_error,
-    parts_of,
     stacking_weights,
     sum_logs,
 )
@@ -104,18 +104,18 @@ def looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[s
     return replace(asked, looks=scores, near=near)
 
 
-def weights_by_parts(work: Work, asked: Asked, part: CodedRows, most_loss: float) -> dict[str, float]:
-    """Return the weights that predict parts of the held-out rows of a large table best, with a small loss on rows."""
-    work.tell("asking about parts of held-out rows")
-    X = parts_of(part.values(), np.random.default_rng([work.seed, len(work.learners)]))
-    logs = {name: work.first[name].mixture.logpdf(X) for name in asked.known}
+def weights_for_answers(work: Work, asked: Asked, part: CodedRows, most_loss: float) -> dict[str, float]:
+    """Return the weights that predict crosstabs of the held-out rows of a large table best, with a loss on rows."""
+    work.tell("asking about crosstabs of held-out rows")
+    tables = Crosstabs.draw(part.values(), part.schema, np.random.default_rng([work.seed, len(work.learners)]))
+    cells = {name: tables.log_masses(work.first[name].mixture) for name in asked.known}
 
     def weigh(names: list[str]) -> FloatArray:
         rows, counts = asked.stacked(names), asked.counts
         # what these lose already, without those that were dropped
         lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
-        parts = np.stack([logs[name] for name in names], axis=1)
-        return answering_weights(rows, parts, counts, max(most_loss - max(lost, 0.0), 0.0))
+        said = np.stack([cells[name] for name in names], axis=1)
+        return answering_weights(rows, said, counts, tables, max(most_loss - max(lost, 0.0), 0.0))
 
     found = kept_weights(asked.known, weigh)
     return found if asked.loss(found) <= most_loss else asked.weights

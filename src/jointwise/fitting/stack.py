@@ -1,4 +1,4 @@
-"""One density from several experts, weighted by how well they predict held-out rows and parts of these.
+"""One density from several experts, weighted by how well they predict held-out rows and crosstabs of these.
 
 Each expert is learned without some rows (`learners`) and gives the log-densities of these (`asking`); `weighing` finds
 the weights. Experts with next to no weight are dropped, the others are fitted to all rows.
@@ -17,7 +17,7 @@ from jointwise._checks import check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
-from jointwise.fitting.asking import ask, weaken, weights_by_parts
+from jointwise.fitting.asking import ask, weaken, weights_for_answers
 from jointwise.fitting.blocks import BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
@@ -28,7 +28,7 @@ from jointwise.fitting.options import Options, check_run
 from jointwise.fitting.order import in_canonical_order, with_columns
 from jointwise.fitting.result import Ended
 from jointwise.fitting.trees import TreeOptions
-from jointwise.fitting.weighing import MOST_LOSS, has_parts
+from jointwise.fitting.weighing import MOST_LOSS, by_crosstabs
 from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.rows.base import Rows
@@ -101,8 +101,8 @@ class StackFit(Ended):
     held_out : float, optional
         Mean log-density of held-out rows under the weighted sum; None where none were held out.
     loss : float, optional
-        How far `held_out` is below that of the weights that predict rows best, for better predictions of parts; None
-        where rows alone decide.
+        How far `held_out` is below that of the weights that predict rows best, for better answers; None where rows
+        alone decide.
     check : Check, optional
         How experts learned without some rows answer questions about these.
     """
@@ -183,10 +183,10 @@ def fit_stack(
     known = _known(ordered, [axes[n] for n in columns], np.random.default_rng(seed))
     work = Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell, known)
     work, asked = weaken(work, ask(work, folds), folds)
-    by_parts = bool(folds) and has_parts(ordered, most_loss)
+    for_answers = bool(folds) and by_crosstabs(ordered, most_loss)
     weights = asked.weights if folds else {learners[0].name: 1.0}
-    if by_parts:
-        weights = weights_by_parts(work, asked, folds[0][0], most_loss)
+    if for_answers:
+        weights = weights_for_answers(work, asked, folds[0][0], most_loss)
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
@@ -201,7 +201,7 @@ def fit_stack(
         tuple(Judged(name, weights.get(name, 0.0), asked.mean(name), fits.get(name)) for name in work.learners),
         ordered.n_rows,
         asked.mean_of_sum(weights),
-        asked.loss(weights) if by_parts else None,
+        asked.loss(weights) if for_answers else None,
         check,
     )
 

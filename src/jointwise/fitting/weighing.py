@@ -1,18 +1,18 @@
-r"""Weights of experts, from the log-densities of held-out rows and of parts of these.
+r"""Weights of experts, from the log-densities of held-out rows and the crosstabs of these.
 
 The weights whose sum predicts whole rows best maximise
 
 .. math:: \sum_i \log \sum_k w_k f_k(x_i) + \tfrac12 \sum_k \log w_k.
 
 Questions name few columns, and what predicts whole rows best need not answer them best: a row of many columns is better
-predicted by few, smooth components than by many. So experts also predict parts of the held-out rows: the cells of three
-columns, all others forgotten. With R(w) the mean log-density of rows and P(w) that of parts, the weights of a large
-table
+predicted by few, smooth components than by many. So experts also predict crosstabs of the held-out rows: three columns,
+each cut into a few regions (`crosstabs`). With R(w) the mean log-density of rows and P(w) the mean log-probability of
+their cells, the weights of a large table
 
 .. math:: \text{maximise } P(w) \quad \text{subject to} \quad R(w) \ge \max_v R(v) - \text{loss}.
 
 Both are concave, so these weights maximise :math:`(1 - t) R(w) + t P(w)` for some t, which is found by bisection. Where
-parts gain nothing by it beyond noise, rows alone decide.
+cells gain nothing by it beyond noise, rows alone decide.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray
 from jointwise.fitting.choice.folds import SMALL_TABLE
+from jointwise.fitting.crosstabs import N_COLUMNS, Crosstabs
 from jointwise.rows.base import Rows
 from jointwise.solvers import simplex_weights
 
@@ -35,16 +36,12 @@ LEAST_WEIGHT = 0.01
 LOWEST = -700.0
 # Weights are found to this mean log-likelihood, in nats.
 TOL = 1e-5
-# Columns of a part, and how many different sets of columns are drawn: each costs a block a factorisation.
-PART_COLUMNS, N_SETS = 3, 128
-# Parts of each held-out row.
-N_PARTS = 2
-# Most that the mean log-density of a held-out row may lose for better parts, in nats.
-MOST_LOSS = 0.15
+# Most that the mean log-density of a held-out row may lose for better answers, in nats.
+MOST_LOSS = 0.5
 # Gains of fewer standard errors are noise.
 LEAST_ERRORS = 2.0
-# Bisections of the odds t / (1 - t), and between which odds: below them parts count for nothing, above them for all.
-N_BISECTIONS, LEAST_ODDS, MOST_ODDS = 12, 1e-1, 1e4
+# Bisections of the odds t / (1 - t), and between which odds: below them cells count for nothing, above them for all.
+N_BISECTIONS, LEAST_ODDS, MOST_ODDS = 16, 1e-1, 1e6
 
 
 def stacking_weights(logs: FloatArray, counts: FloatArray) -> FloatArray:
@@ -67,38 +64,43 @@ def stacking_weights(logs: FloatArray, counts: FloatArray) -> FloatArray:
     return simplex_weights(relative, counts, prior=PRIOR_ROWS * logs.shape[1], tol=TOL)
 
 
-def answering_weights(rows: FloatArray, parts: FloatArray, counts: FloatArray, loss: float = MOST_LOSS) -> FloatArray:
-    """Return the weights that predict parts of rows best and lose at most ``loss`` on whole rows; shape (K,).
+def answering_weights(
+    rows: FloatArray, cells: FloatArray, counts: FloatArray, tables: Crosstabs, loss: float = MOST_LOSS
+) -> FloatArray:
+    """Return the weights that predict crosstabs best and lose at most ``loss`` on whole rows; shape (K,).
 
     Parameters
     ----------
     rows : array of shape (n, K)
         Log-density of each held-out row under each expert.
-    parts : array of shape (m n, K)
-        Log-density of parts of these rows: one of each row, then the next of each.
+    cells : array of shape (C, K)
+        Log-probability of each cell of the tables under each expert.
     counts : array of shape (n,)
         How often each row counts.
+    tables : Crosstabs
+        Of the held-out rows, with C cells.
     loss : float
-        In nats of the mean row, beside the weights that predict rows best. These are returned where parts gain nothing
+        In nats of the mean row, beside the weights that predict rows best. These are returned where cells gain nothing
         beyond noise.
 
     Examples
     --------
-    The second expert is worse on rows, and better on parts.
+    The second expert is worse on rows, and better on the one cell that all rows are in.
 
-    >>> rows, parts = np.log([[0.8, 0.6], [0.7, 0.5]]), np.log([[0.5, 0.6], [0.6, 0.7]])
-    >>> both = np.tile(rows, (500, 1)), np.tile(parts, (500, 1)), np.ones(1000)
-    >>> [float(answering_weights(*both, loss=loss)[1].round(1)) for loss in (0.0, 0.1, 1.0)]
+    >>> rows, cells = np.tile(np.log([[0.8, 0.6], [0.7, 0.5]]), (500, 1)), np.log([[0.5, 0.6], [0.5, 0.4]])
+    >>> tables = Crosstabs((), np.zeros((1000, 1), dtype=int), 2)
+    >>> [float(answering_weights(rows, cells, np.ones(1000), tables, loss)[1].round(1)) for loss in (0.0, 0.1, 1.0)]
     [0.0, 0.4, 1.0]
     """
     best = found = stacking_weights(rows, counts)
     least = mean_log(rows, counts, found) - loss
-    n_parts = len(parts) // len(rows)
-    every, of_parts = np.vstack([rows, parts]), np.tile(counts, n_parts) / n_parts
+    met = tables.counts(counts)
+    share_of_cells = counts.sum() / max(met.sum(), 1e-300)
+    every = np.vstack([rows, cells])
 
     def weights(odds: float) -> FloatArray:
         share = odds / (1 + odds)
-        return stacking_weights(every, np.concatenate([(1 - share) * counts, share * of_parts]))
+        return stacking_weights(every, np.concatenate([(1 - share) * counts, share * share_of_cells * met]))
 
     low, high = LEAST_ODDS, MOST_ODDS
     if mean_log(rows, counts, tried := weights(high)) >= least:
@@ -109,7 +111,7 @@ def answering_weights(rows: FloatArray, parts: FloatArray, counts: FloatArray, l
             found, low = tried, middle
         else:
             high = middle
-    gain, error = mean_and_error(sum_logs(parts, found) - sum_logs(parts, best), n_parts * of_parts)
+    gain, error = mean_and_error(tables.of_rows(sum_logs(cells, found) - sum_logs(cells, best)), counts)
     return found if gain > max(LEAST_ERRORS * error, TOL) else best
 
 
@@ -151,26 +153,6 @@ def kept_weights(names: Sequence[str], weigh: Callable[[list[str]], FloatArray])
         left.pop(int(np.argmin(found)))
 
 
-def has_parts(rows: Rows, loss: float = MOST_LOSS) -> bool:
-    """Whether experts are weighed by parts of rows too: large tables with more columns than a part."""
-    return len(rows) >= SMALL_TABLE and len(rows.axes) > PART_COLUMNS and loss > 0
-
-
-def parts_of(X: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return parts of encoded rows: the cells of three columns, the others NaN; shape (parts of a row * n, N).
-
-    Parameters
-    ----------
-    X : array of shape (n, N)
-    rng : numpy.random.Generator
-        Draws sets of columns, and deals them to the rows.
-
-    Examples
-    --------
-    >>> parts = parts_of(np.zeros((100, 5)), np.random.default_rng(0))
-    >>> parts.shape, np.unique((~np.isnan(parts)).sum(axis=1)).tolist()
-    ((200, 5), [3])
-    """
-    n, N = X.shape
-    sets = np.argsort(rng.random((N_SETS, N)), axis=1) < PART_COLUMNS
-    return np.where(sets[rng.integers(N_SETS, size=N_PARTS * n)], np.tile(X, (N_PARTS, 1)), np.nan)
+def by_crosstabs(rows: Rows, loss: float = MOST_LOSS) -> bool:
+    """Whether experts are weighed by crosstabs too: large tables with more columns than these, if rows may lose."""
+    return len(rows) >= SMALL_TABLE and len(rows.axes) > N_COLUMNS and loss > 0
