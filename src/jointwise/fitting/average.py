@@ -12,6 +12,7 @@ from jointwise.fitting.atoms import Learned
 from jointwise.joint.product import ProductMixture, stacked
 from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsProblem
+from jointwise.solvers.accelerated import LEAST_MASS
 
 # A component with fewer rows than this is dropped.
 LEAST_ROWS = 0.5
@@ -59,11 +60,15 @@ def held_out_gains(fitted: Sequence[Learned], parts: Sequence[Rows]) -> FloatArr
 
 
 def _mean_tables(fitted: Sequence[Learned]) -> tuple[FloatArray, FloatArray]:
-    """Return the conditionals of all components, divided by the mean margins, and the weights of the components."""
-    bin_margins = np.mean([model.problem.bin_margins for model in fitted], axis=0)
-    tables = [model.problem.conditionals(np.vstack(model.factors.coefficients)) for model in fitted]
+    """Return the conditionals of all components, divided by the mean margins, and the weights of the components.
+
+    A bin that no row has met says nothing about components: it counts as if the columns were independent.
+    """
+    bin_margins = np.array([model.problem.bin_margins for model in fitted])
+    tables = np.hstack([model.problem.conditionals(np.vstack(model.factors.coefficients)) for model in fitted])
     mixing = np.concatenate([model.factors.weights for model in fitted]) / len(fitted)
-    return np.hstack(tables) / bin_margins[:, None], mixing
+    met = np.max(bin_margins, axis=0) > LEAST_MASS
+    return np.where(met[:, None], tables / bin_margins.mean(axis=0)[:, None], 1.0), mixing
 
 
 def tidied(factors: Factors, problem: RowsProblem) -> Factors:

@@ -1,5 +1,6 @@
 """Number of components and strength of the prior: rich where columns depend strongly, plain where they do not."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from jointwise.fitting import Options
 from jointwise.fitting.atoms import Learned
 from jointwise.fitting.average import held_out_gains
 from jointwise.fitting.choice import choose_model, search, short_run
+from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.choice.search import BETAS, NUMBERS
 from jointwise.fitting.problem import rows_problem
 from jointwise.rows.coded import CodedRows
@@ -109,6 +111,28 @@ def test_the_gain_of_an_average_is_that_of_the_mean_density():
         ]
         expected += weight * np.log(np.mean(densities) / alone)
     np.testing.assert_allclose(held_out_gains(models, [fresh])[0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_categories_that_only_held_out_rows_have_say_nothing_about_components(seed):
+    rng = np.random.default_rng(seed)
+    X = {"a": rng.normal(size=300), "c": rng.integers(0, 150, 300).astype(str).astype(object)}
+    rows = coded(X)
+    part, rest = rows.take(np.arange(0, len(rows), 3)), rows.take(np.arange(1, len(rows), 3))
+    dictionaries = choose_dictionaries(rest, {}, rng)
+    problem = rows_problem(rest, dictionaries, 1.0)
+    fitted = Learned(tuple(dictionaries), problem, short_run(problem, 3, rng))
+    unmet = np.isin(part.codes[:, 1], rest.codes[:, 1], invert=True)
+    assert unmet.any()
+    alone = part.take(np.flatnonzero(unmet))
+    others = replace(alone, codes=np.column_stack([alone.codes[:, 0], np.full(len(alone), alone.n_bins[1])]))  # gaps
+    np.testing.assert_allclose(held_out_gains([fitted], [alone]), held_out_gains([fitted], [others]), rtol=1e-9)
+
+
+def test_a_table_of_rare_categories_has_a_likelihood_below_one():
+    rng = np.random.default_rng(0)
+    X = {"a": rng.normal(size=600), "c": np.round(rng.normal(3, 0.6, 600), 2).astype(str).astype(object)}
+    assert choice(X, n_components=3).held_out < 0
 
 
 def test_averages_go_on_from_the_place_that_one_model_found(monkeypatch):
