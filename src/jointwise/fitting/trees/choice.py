@@ -42,7 +42,7 @@ AVERAGED_ROWS, N_MODELS = 100_000, 3
 # Many trees: rows of each, their largest number, most rows x trees x columns of a pass, states, prior, starts that are
 # averaged, and tolerance of runs that end early.
 MANY_ROWS, MOST_MANY, MANY_WORK = 120, 256, 1e9
-MANY_STATES, MANY_PRIOR, MANY_MODELS, MANY_TOL = 8, (1.0, 3.0), 2, 0.05
+MANY_STATES, MANY_PRIOR, MANY_MODELS, MANY_TOL = 8, (0.1, 6.0), 2, 0.05
 
 
 @dataclass(frozen=True)
