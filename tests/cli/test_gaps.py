@@ -102,7 +102,7 @@ def test_predictions_ignore_whether_the_cell_is_there(files, tmp_path):
     for event, head in (({"pay": None}, "P(pay missing)"), ({"job": "pilot"}, "P(job=pilot)")):
         assert [float(row[head]) for row in rows] == pytest.approx(density.probability(event, known), rel=1e-6)
     rows = rows_of(run("predict", model, path, "--target", "pay").stdout)
-    assert [float(row["pay"]) for row in rows] == pytest.approx(density.predict("pay", known), rel=1e-4)
+    assert [float(row["pay"]) for row in rows] == pytest.approx(density.predict("pay", known), rel=1e-3)
     rows = rows_of(run("predict", model, path, "--target", "job", "--proba").stdout)
     assert [float(row["P(pilot)"]) for row in rows] == pytest.approx(
         density.predict_proba("job", known)[:, 1], rel=1e-6

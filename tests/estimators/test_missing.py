@@ -42,7 +42,7 @@ def hidden_class(n=3000, seed=0):
 def test_the_law_of_gaps_given_another_column_is_learned(estimator):
     data, gaps, job = gaps_by_job()
     density = estimator(missing="informative", random_state=0).fit(data).density_
-    assert density.names == ("job", "pay", "pay missing", "age", "age missing")
+    assert density.schema.names == ("job", "pay", "pay missing", "age", "age missing")
     assert density.probability({"pay": None}) == pytest.approx(gaps.mean(), abs=0.005)
     for k, name in enumerate(JOBS):  # five standard errors of the truth
         p = density.probability({"pay": None}, {"job": name})[0]
@@ -58,7 +58,7 @@ def test_the_law_of_gaps_given_another_column_is_learned(estimator):
 
 def test_auto_tells_the_gaps_that_depend_on_other_columns():
     data, *_ = gaps_by_job()
-    assert JUPAD(**QUICK, missing="auto").fit(data).density_.names == ("job", "pay", "pay missing", "age")
+    assert JUPAD(**QUICK, missing="auto").fit(data).density_.schema.names == ("job", "pay", "pay missing", "age")
 
 
 def test_the_default_ignores_gaps():
@@ -93,10 +93,10 @@ def test_a_stack_tells_gaps_and_is_checked():
     shown = np.where(rng.random(1500) < 1 / (1 + np.exp(-3 * skill)), np.nan, pay)
     experts = [("jupad", JUPAD(8)), ("blocks", GaussianBlocks("none", n_components=2))]
     model = JointEstimator(experts, missing="auto", random_state=0).fit({"skill": skill, "pay": shown})
-    assert model.density_.names == ("skill", "pay", "pay missing")
+    assert model.density_.schema.names == ("skill", "pay", "pay missing")
     assert model.check_ is not None
     assert not model.check_.is_far, model.check_.verdict
-    assert "pay missing" in model.summary()
+    assert "gaps: part of the model for pay" in model.summary()
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -135,7 +135,7 @@ def test_an_imputer_and_a_classifier_use_gaps():
         warnings.simplefilter("ignore", MisfitWarning)
         plain, told = (JointClassifier(each).fit(X, rich) for each in (JUPAD(4, random_state=0), inner))
     assert told.score(X, rich) > plain.score(X, rich) + 0.05
-    assert told.density_.names == ("x0", "x0 missing", "x1", "target")
+    assert told.density_.schema.names == ("x0", "x0 missing", "x1", "target")
 
 
 def test_rows_without_any_value_count():
@@ -148,7 +148,7 @@ def test_rows_without_any_value_count():
 def test_a_column_that_is_left_out_tells_no_gaps():
     data, *_ = gaps_by_job(200)
     model = JUPAD(**QUICK, missing="informative", drop=["pay"]).fit(data)
-    assert model.density_.names == ("job", "age", "age missing")
+    assert model.density_.schema.names == ("job", "age", "age missing")
 
 
 @pytest.mark.parametrize("method", ["pairs", "paper"])

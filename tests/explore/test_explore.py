@@ -141,7 +141,7 @@ def test_rows_go_along_only_with_a_warning(tmp_path):
     with pytest.warns(DataOnPageWarning, match="holds 300 rows"):
         text = people().explore(tmp_path / "rows.html", data=rows).read_text()
     held = unpacked(re.search(r'id="jointwise-model">([^<]*)', text)[1])["rows"]
-    assert held.shape == (300, len(people().names))
+    assert held.shape == (300, len(people().schema.names))
     codes = sampled(np.array([[0.0, 0.0, -1.0, 0.0, -1.0, 0.0, 0.0]]), people().schema, np.random.default_rng(0))
     assert codes[0, 2] == -1.0
     assert np.isnan(codes[0, 4])
