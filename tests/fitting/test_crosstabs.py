@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jointwise import JUPAD
-from jointwise.fitting.crosstabs import N_COLUMNS, N_CUTS, N_TABLES, Crosstabs
+from jointwise.fitting.crosstabs import MOST_NUMBERS, N_COLUMNS, N_CUTS, N_TABLES, Crosstabs
 from jointwise.joint.events import Interval, Values
 from jointwise.tables.variables import Schema, Variable
 
@@ -33,14 +33,16 @@ def test_each_row_is_in_the_one_cell_whose_regions_hold_it(seed: int, n: int) ->
     start = 0
     for k, regions in enumerate(tables.regions[:10]):
         shape = [len(each) for each in regions.values()]
-        assert len(regions) == N_COLUMNS
+        numbers = sum(schema.variables[n].categories is None for n in regions)
+        assert numbers <= MOST_NUMBERS
+        assert len(regions) == (MOST_NUMBERS if numbers == len(regions) else N_COLUMNS)
         assert max(shape) <= N_CUTS + 1
         for i in range(n):
             if np.isnan(X[i, list(regions)]).any():
                 assert tables.cells[i, k] == -1
                 continue
             place = [[m for m, r in enumerate(each) if holds(r, X[i, v])] for v, each in regions.items()]
-            assert [len(found) for found in place] == [1] * N_COLUMNS
+            assert [len(found) for found in place] == [1] * len(regions)
             assert tables.cells[i, k] == start + np.ravel_multi_index([found[0] for found in place], shape)
         start += int(np.prod(shape))
 

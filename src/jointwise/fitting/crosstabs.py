@@ -1,7 +1,7 @@
-"""Crosstabs of three columns, as questions see rows: each column cut into a few regions, and the rows counted.
+"""Crosstabs of few columns, as questions see rows: each column cut into a few regions, and the rows counted.
 
 Questions ask for ranges and groups, so what an expert says about the fine shape of a column does not help to answer
-them. A crosstab of three columns keeps what does: the probability of each combination of regions.
+them. A crosstab keeps what does: the probability of each combination of regions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from jointwise.joint.events import Interval, Region, Values
 from jointwise.joint.expert import Expert
 from jointwise.tables.variables import Schema
 
-# Columns of a table, and how many tables are drawn.
-N_COLUMNS, N_TABLES = 3, 128
+# Columns of a table, how many of them may hold numbers, and how many tables are drawn. Ranges of two numbers are exact
+# in a Gaussian block; those of three are integrals that take 250 times as long.
+N_COLUMNS, MOST_NUMBERS, N_TABLES = 3, 2, 128
 # A column is cut at the values of this many rows, so into at most one region more.
 N_CUTS = 2
 
@@ -43,7 +44,7 @@ class Crosstabs:
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> tables = Crosstabs.draw(X, schema, np.random.default_rng(0))
     >>> len(tables.regions), [len(each) for each in tables.regions[0].values()]
-    (128, [3, 3, 3])
+    (128, [3, 3])
     >>> tables.cells.shape, tables.counts(np.ones(100)).sum() == 128 * 100
     ((100, 128), np.True_)
     """
@@ -54,7 +55,7 @@ class Crosstabs:
 
     @classmethod
     def draw(cls, X: FloatArray, schema: Schema, rng: np.random.Generator) -> Crosstabs:
-        """Draw columns at random and cut them at the values of random rows.
+        """Draw columns at random, three or two numbers, and cut them at the values of random rows.
 
         Parameters
         ----------
@@ -67,6 +68,8 @@ class Crosstabs:
         regions, cells, n_cells = [], [], 0
         for _ in range(N_TABLES):
             columns = np.sort(rng.choice(X.shape[1], N_COLUMNS, replace=False)).tolist()
+            if all(schema.variables[n].categories is None for n in columns):
+                columns = columns[:MOST_NUMBERS]
             cuts = {n: _cut(X[:, n], schema.variables[n].categories, rng) for n in columns}
             shape = [len(found) for found, _ in cuts.values()]
             codes = np.stack([code for _, code in cuts.values()])
