@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("names", nargs="+", choices=sorted(BENCHMARKS), metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--table", choices=answers.TABLES, default="adult", help="table of `answers`")
     parser.add_argument("--seed", type=int, default=0, help="seed of the split and questions of `answers`")
+    parser.add_argument("--questions", type=int, default=answers.N_QUESTIONS, help="how many `answers` asks")
     parser.add_argument("--model", choices=answers.MODELS, default="stack", help="what `answers` fits")
     parser.add_argument("--seeds", type=int, nargs="+", default=decisions.SEEDS, help="seeds of `decisions`")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where `passes` runs")
@@ -54,7 +55,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=shapes.MODELS, default=list(shapes.MODELS), help="for `shapes`")
     given = parser.parse_args()
     chosen = BENCHMARKS | {
-        "answers": partial(answers.run, given.table, given.seed, given.model),
+        "answers": partial(answers.run, given.table, given.seed, given.model, given.questions),
         "decisions": partial(decisions.run, given.seeds),
         "passes": partial(passes.run, given.device),
         "shapes": partial(shapes.run, given.models, given.shapes),

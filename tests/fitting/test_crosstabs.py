@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointwise import JUPAD
@@ -25,6 +25,7 @@ def holds(region: Interval | Values, x: float) -> bool:
     return x in region.values if isinstance(region, Values) else region.low <= x <= region.high
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 30))
 def test_each_row_is_in_the_one_cell_whose_regions_hold_it(seed: int, n: int) -> None:
     X, schema = table(seed, n)
@@ -47,6 +48,7 @@ def test_each_row_is_in_the_one_cell_whose_regions_hold_it(seed: int, n: int) ->
         start += int(np.prod(shape))
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10**6))
 def test_counts_are_those_of_a_loop(seed: int) -> None:
     X, schema = table(seed, 20)
