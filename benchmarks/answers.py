@@ -6,7 +6,7 @@ true probabilities would have an error; `noise` is its mean. Counting has the no
 of one.
 
 `python -m benchmarks answers` asks about Adult; `--table` chooses another table, `--seed` another split and other
-questions, `--questions` how many (60 are few: on Adult the ratio is then .8 to 1.4 by the split, with 300 it is 1.06 to
+questions, `--questions` how many (60 are few: on Adult the ratio is then .8 to 1.4 by the split, with 300 it is .99 to
 1.12), `--model` JUPAD instead of the stack. Any density can be measured: see `answer` and `report`.
 """
 
