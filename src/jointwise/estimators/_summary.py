@@ -135,8 +135,8 @@ def _tree_cells(fit: TreeFit) -> Iterator[tuple[str, ...]]:
 def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
     yield from _first_lines(name, fit)
     if len(fit.fits) > 1 or fit.held_out is not None:
-        parts = "" if fit.loss is None else " and crosstabs of these"
-        yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by held-out rows{parts}"
+        tables = "" if fit.loss is None else " and crosstabs of these"
+        yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by held-out rows{tables}"
     else:
         yield f"experts: {next(iter(fit.fits))} alone"
     yield f"components: {fit.density.n_components}"

@@ -55,7 +55,7 @@ class Crosstabs:
 
     @classmethod
     def draw(cls, X: FloatArray, schema: Schema, rng: np.random.Generator) -> Crosstabs:
-        """Draw columns at random, three or two numbers, and cut them at the values of random rows.
+        """Draw three columns at random, or two where all three hold numbers, and cut them at the values of random rows.
 
         Parameters
         ----------
