@@ -2,12 +2,13 @@ r"""Maximum a posteriori of a mixture with a Gaussian block, from rows: EM on th
 
 The log-posterior is the log-likelihood of the rows less
 
-.. math:: \sum_r \Big( \nu \, \mathrm{KL}\big(N(0, W) \| N(0, \Sigma_r)\big)
-          + \tfrac{\kappa}{2} (\mu_r - m)^\top \Sigma_r^{-1} (\mu_r - m)
+.. math:: \sum_r \Big( \nu \, \mathrm{KL}\big(N(0, g_r W) \| N(0, \Sigma_r)\big)
+          + \tfrac{\gamma}{2} (g_r - 1 - \log g_r) + \tfrac{\kappa}{2} (\mu_r - m)^\top \Sigma_r^{-1} (\mu_r - m)
           + \beta \sum_n \mathrm{KL}(m_n \| B_n[:, r]) + \beta \sum_c \mathrm{KL}(q_c \| s_c[:, r]) \Big),
 
-as if each component had seen `nu` more rows with the covariance W, a trace `kappa` of a row at the mean m of all, and
-`beta` more rows with each product column's and each spike's share in the whole table.
+as if each component had seen `nu` more rows with the covariance g_r W, a trace `kappa` of a row at the mean m of all,
+and `beta` more rows with each product column's and each spike's share in the whole table. W gives the shape of a
+component, and its own size g_r is the best there is: small groups stay small.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from jointwise.solvers.factors import frozen
 SAME = 0.02
 # Rows at the mean of all that each component has seen: so few that they only give a component without rows a mean.
 KAPPA = 1e-3
+# How firmly the size of a component is held at one: as by this many numbers, where the prior counts for nu d of them.
+GAMMA = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,20 +162,26 @@ class BlocksProblem:
         """Return what the prior takes from the log-likelihood; see the module."""
         inverses = np.linalg.inv(factors.covariances)
         away = factors.means - self.centre
-        covariance = np.einsum("rij,ji->r", inverses, self.scale) - len(self.scale)
+        traces, d = np.einsum("rij,ji->r", inverses, self.scale), len(self.scale)
+        sizes = self._sizes(traces)
+        covariance = sizes * traces - d * (1 + np.log(sizes))
         covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
+        size = sizes - 1 - np.log(sizes)
         mean = np.einsum("ri,rij,rj->", away, inverses, away)
         prior = [
             *zip(self.margins, factors.coefficients, strict=True),
             *zip(self.spike_margins, factors.spikes, strict=True),
         ]
         products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior if len(m) > 1)
-        return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
+        gaussian = self.nu * covariance.sum() + GAMMA * size.sum() + KAPPA * mean
+        return float(0.5 * gaussian + self.beta * products)
 
     def maximised(self, factors: BlockFactors, sums: BlockSums) -> BlockFactors:
         """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``."""
         means, scatters = self._moments(factors, sums)
-        covariances = (scatters + self.nu * self.scale) / (sums.totals + self.nu)[:, None, None]
+        sizes = self._sizes(np.einsum("rij,ji->r", np.linalg.inv(factors.covariances), self.scale))
+        prior = self.nu * sizes[:, None, None] * self.scale
+        covariances = (scatters + prior) / (sums.totals + self.nu)[:, None, None]
         return BlockFactors(
             sums.totals / sums.totals.sum(),
             means,
@@ -193,6 +202,10 @@ class BlocksProblem:
         _, scatters = self._moments(factors, sums)
         total = max(float(sums.totals.sum()), 1e-300)
         return replace(self, scale=scatters.sum(axis=0) / total + np.diag(self.trace))
+
+    def _sizes(self, traces: FloatArray) -> FloatArray:
+        """Return the best sizes g_r of components, from the traces of W Sigma_r^-1; shape (F,)."""
+        return np.asarray((self.nu * len(self.scale) + GAMMA) / (self.nu * traces + GAMMA))
 
     def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
         """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
@@ -221,9 +234,10 @@ class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
     With S_r the scatter of component r about its mean, a step is
 
     .. math:: \lambda_r \leftarrow n_r / n, \qquad \mu_r \leftarrow \frac{n_r \bar w_r + \kappa m}{n_r + \kappa}, \qquad
-              \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu W}{n_r + \nu},
+              \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu g_r W}{n_r + \nu}, \qquad
+              g_r = \frac{\nu d + \gamma}{\nu \, \mathrm{tr}(W \Sigma_r^{-1}) + \gamma},
 
-    with B_n and spikes as in `RowsEM`, and the covariances of integers raised by `on_lattice`. The objective never
+    with g_r from the covariances before the step, B_n and spikes as in `RowsEM`, and the covariances of integers raised by `on_lattice`. The objective never
     rises.
 
     Parameters
