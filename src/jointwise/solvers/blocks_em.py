@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +76,11 @@ class BlockFactors:
     def n_components(self) -> int:
         """Number of components F."""
         return self.weights.size
+
+    @cached_property
+    def inverses(self) -> FloatArray:
+        """Inverses of the covariances; shape (F, d, d)."""
+        return np.asarray(np.linalg.inv(self.covariances))
 
     def take(self, chosen: Sequence[int]) -> BlockFactors:
         """Return some of the components, their weights scaled to sum to one."""
@@ -146,12 +152,13 @@ class BlocksProblem:
     def components(self, factors: BlockFactors) -> BlockComponents:
         """Return the components as passes take them."""
         conditionals = [d @ b for d, b in zip(self.masses, factors.coefficients, strict=True)]
+        no_spike = np.zeros((1, factors.n_components))
         return BlockComponents(
             _log(factors.weights),
             factors.means,
             factors.covariances,
             tuple(_log(each) for each in conditionals),
-            tuple(_log(each) for each in factors.spikes),
+            tuple(_log(each) if len(each) > 1 else no_spike for each in factors.spikes),
         )
 
     def objective(self, factors: BlockFactors, sums: BlockSums) -> float:
@@ -160,14 +167,12 @@ class BlocksProblem:
 
     def penalty(self, factors: BlockFactors) -> float:
         """Return what the prior takes from the log-likelihood; see the module."""
-        inverses = np.linalg.inv(factors.covariances)
-        away = factors.means - self.centre
-        traces, d = np.einsum("rij,ji->r", inverses, self.scale), len(self.scale)
-        sizes = self._sizes(traces)
+        away, d = factors.means - self.centre, len(self.scale)
+        traces, sizes = self._sizes(factors)
         covariance = sizes * traces - d * (1 + np.log(sizes))
         covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
         size = sizes - 1 - np.log(sizes)
-        mean = np.einsum("ri,rij,rj->", away, inverses, away)
+        mean = np.einsum("ri,ri->", (away[:, None, :] @ factors.inverses)[:, 0], away)
         prior = [
             *zip(self.margins, factors.coefficients, strict=True),
             *zip(self.spike_margins, factors.spikes, strict=True),
@@ -179,8 +184,7 @@ class BlocksProblem:
     def maximised(self, factors: BlockFactors, sums: BlockSums) -> BlockFactors:
         """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``."""
         means, scatters = self._moments(factors, sums)
-        sizes = self._sizes(np.einsum("rij,ji->r", np.linalg.inv(factors.covariances), self.scale))
-        prior = self.nu * sizes[:, None, None] * self.scale
+        prior = self.nu * self._sizes(factors)[1][:, None, None] * self.scale
         covariances = (scatters + prior) / (sums.totals + self.nu)[:, None, None]
         return BlockFactors(
             sums.totals / sums.totals.sum(),
@@ -203,9 +207,10 @@ class BlocksProblem:
         total = max(float(sums.totals.sum()), 1e-300)
         return replace(self, scale=scatters.sum(axis=0) / total + np.diag(self.trace))
 
-    def _sizes(self, traces: FloatArray) -> FloatArray:
-        """Return the best sizes g_r of components, from the traces of W Sigma_r^-1; shape (F,)."""
-        return np.asarray((self.nu * len(self.scale) + GAMMA) / (self.nu * traces + GAMMA))
+    def _sizes(self, factors: BlockFactors) -> tuple[FloatArray, FloatArray]:
+        """Return the traces of W Sigma_r^-1, and from them the best sizes g_r of components; shapes (F,)."""
+        traces = np.einsum("rij,ji->r", factors.inverses, self.scale)
+        return traces, (self.nu * len(self.scale) + GAMMA) / (self.nu * traces + GAMMA)
 
     def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
         """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
@@ -237,8 +242,8 @@ class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
               \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu g_r W}{n_r + \nu}, \qquad
               g_r = \frac{\nu d + \gamma}{\nu \, \mathrm{tr}(W \Sigma_r^{-1}) + \gamma},
 
-    with g_r from the covariances before the step, B_n and spikes as in `RowsEM`, and the covariances of integers raised by `on_lattice`. The objective never
-    rises.
+    with g_r from the covariances before the step, B_n and spikes as in `RowsEM`, and the covariances of integers raised
+    by `on_lattice`. The objective never rises.
 
     Parameters
     ----------

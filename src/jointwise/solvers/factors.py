@@ -76,7 +76,9 @@ def stacked_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
 
 
 def frozen(array: FloatArray) -> FloatArray:
-    """Return a copy that cannot be written to."""
+    """Return a copy that cannot be written to; what cannot be written to already is returned as it is."""
+    if isinstance(array, np.ndarray) and array.dtype == np.float64 and array.base is None and not array.flags.writeable:
+        return array
     copy = np.array(array, dtype=np.float64)
     copy.setflags(write=False)
     return copy

@@ -110,8 +110,8 @@ class BlockLayout:
         """Return all tables of the components below each other, zero for "missing"; shape (places, F)."""
         tables = np.zeros((self.table_starts[-1], len(components.log_weights)))
         for start, table in zip(self.table_starts, components.tables + components.spikes, strict=False):
-            tables[start : start + len(table)] = np.maximum(table, LEAST_LOG)
-        return tables
+            tables[start : start + len(table)] = table
+        return np.asarray(np.maximum(tables, LEAST_LOG, out=tables))
 
     def unstacked(self, counts: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """Return the counts of product columns and of spikes, without "missing", from stacked ones (places, F)."""
@@ -189,7 +189,7 @@ class BlockComponents:
             if not np.isfinite(getattr(self, name)).all():
                 raise InputError(f"`{name}` must be finite.")
         for name, arrays in {"log_weights": (self.log_weights,), "tables": self.tables, "spikes": self.spikes}.items():
-            if not all((array < np.inf).all() for array in arrays):
+            if arrays and not (np.concatenate([array.ravel() for array in arrays]) < np.inf).all():
                 raise InputError(f"`{name}` must not be NaN or inf.")
         if not (self.log_weights > -np.inf).any():
             raise InputError("`log_weights` must have a component with a weight above zero.")

@@ -231,6 +231,7 @@ class _Search:
     def _run(self, fold: int, n_components: int, nu: float, n_models: int) -> float:
         """Log-likelihood of the held-out rows of a fold under the average of models of the others."""
         held = self._folds[fold][0]
+        n_models = 1 if n_components == 1 else n_models  # one component has one place to go
         models = [self._model(fold, n_components, nu, model) for model in range(n_models)]
         return held.sums(averaged(models)).log_likelihood
 
