@@ -14,13 +14,15 @@ from jointwise.fitting.trees.moving import PRIOR_ROWS, moved_cuts
 
 
 def plain_value(cuts, tables, counts):
-    """What edges are to raise, up to a constant: information of merged bins with all tables, less for uneven bins."""
+    """What edges are to raise: each row's log-likelihood given the others of its bin, less for uneven bins."""
     parts = np.split(np.arange(len(counts)), np.asarray(cuts) + 1)
     value = -EVEN_LOSS * sum((8 * counts[part].sum() / counts.sum()) ** 2 for part in parts)
     for table in tables:
         for part in parts:
-            seen = table[part].sum(axis=0) + PRIOR_ROWS * table.sum(axis=0) / table.sum()
-            value += sum(c * np.log(c / seen.sum()) for c in seen if c > 0)
+            seen, prior = table[part].sum(axis=0), PRIOR_ROWS * table.sum(axis=0) / table.sum()
+            value += sum(
+                c * np.log((c - 1 + p) / (seen.sum() - 1 + PRIOR_ROWS)) for c, p in zip(seen, prior, strict=True) if c
+            )
     return value
 
 
@@ -54,6 +56,12 @@ def test_cuts_stay_apart_and_gain(seed, n_tables):
 def test_no_cuts_and_no_rows():
     assert moved_cuts(np.empty(0, dtype=np.int64), [], np.ones(3)).tolist() == []
     assert moved_cuts(np.array([0]), [np.zeros((3, 2))], np.zeros(3)).tolist() == [0]
+
+
+def test_a_pure_bin_is_not_given_up_for_a_bin_of_a_few_rows():
+    # of 160 bins the first 80 hold one state alone, the last two another: one cut, and the large break wins
+    table = np.array([[1.0, 0.0, 0.0]] * 80 + [[0.1, 0.9, 0.0]] * 158 + [[0.0, 0.0, 1.0]] * 2)
+    assert moved_cuts(np.array([80]), [table], table.sum(axis=1)).tolist() == [79]
 
 
 def test_edges_lie_next_to_the_breaks_of_a_law():

@@ -1,15 +1,15 @@
 r"""Where the edges of bins lie: each moves between its neighbours to where the bins tell most of other columns.
 
-With c[i, j] the rows in bin i and state j of another column, and s[i] the share of the rows in bin i, the edges are to
-raise
+With c[i, j] the rows in bin i and state j of another column, q[j] the share of that state in all rows, and s[i] the
+share of the rows in bin i, the edges are to raise
 
-.. math:: \sum_i \Big( \sum_j h(c_{ij}) - h(c_i) - \epsilon (8 s_i)^2 \Big), \qquad h(c) = c \log c,
+.. math:: \sum_i \Big( \sum_j c_{ij} \log \frac{c_{ij} - 1 + P q_j}{c_i - 1 + P} - \epsilon (8 s_i)^2 \Big),
 
-where the first two terms are summed over the few columns that tell most of this one: their mutual information in nats
-of all rows, up to a constant. The last term, with :math:`\epsilon` the `EVEN_LOSS` of merging, keeps bins even where
-they all tell the same. All counts have `PRIOR_ROWS` rows of the whole table added, so that edges of a small table do
-not follow chance. An edge that lies a little beside a break of the law costs much: the rows between them get the
-density of the wrong side.
+where the first term is summed over the few columns that tell most of this one. It is the log-likelihood of each row
+given the others in its bin and P = `PRIOR_ROWS` rows of the whole table, so that edges of a small table do not follow
+chance. The last term, with :math:`\epsilon` the `EVEN_LOSS` of merging, keeps bins even where they all tell the same.
+An edge that lies a little beside a break of the law costs much: the rows between them get the density of the wrong
+side.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
-from jointwise.fitting.trees.merging import EVEN_LOSS, x_log_x
+from jointwise.fitting.trees.merging import EVEN_LOSS
 
 # Bins of a column between which its edges may lie.
 FINEST_BINS = 4096
@@ -51,15 +51,15 @@ def moved_cuts(cuts: IntArray, tables: Sequence[FloatArray], counts: FloatArray)
     shares = counts / max(float(counts.sum()), 1e-300)
     cells = _below(np.hstack([np.empty((len(counts), 0)), *tables]))
     totals = _below(np.stack([*(table.sum(axis=1) for table in tables), shares], axis=1))
-    prior, own = PRIOR_ROWS * _shares(tables), np.append(np.full(len(tables), PRIOR_ROWS), 0.0)
+    prior = PRIOR_ROWS * _shares(tables)
     ends = np.concatenate([[0], cuts + 1, [len(counts)]])
     for _ in range(MOST_SWEEPS):
         before = ends.copy()
         for k in range(1, len(ends) - 1):
             low, high = ends[k - 1], ends[k + 1]
             at = slice(low + 1, high)
-            left = _value(cells[at] - cells[low] + prior, totals[at] - totals[low] + own)
-            value = left + _value(cells[high] - cells[at] + prior, totals[high] - totals[at] + own)
+            left = _value(cells[at] - cells[low], totals[at] - totals[low], prior)
+            value = left + _value(cells[high] - cells[at], totals[high] - totals[at], prior)
             best = int(np.argmax(value))
             if value[best] > value[ends[k] - low - 1]:
                 ends[k] = low + 1 + best
@@ -77,7 +77,13 @@ def _below(values: FloatArray) -> FloatArray:
     return np.vstack([np.zeros(values.shape[1]), np.cumsum(values, axis=0)])
 
 
-def _value(cells: FloatArray, totals: FloatArray) -> FloatArray:
+def _value(cells: FloatArray, totals: FloatArray, prior: FloatArray) -> FloatArray:
     """Return what some bins add to the sum that edges are to raise; shape (bins,)."""
     even = EVEN_LOSS * (8 * totals[:, -1]) ** 2
-    return np.asarray(x_log_x(cells).sum(axis=1) - x_log_x(totals[:, :-1]).sum(axis=1) - even)
+    own = np.asarray(PRIOR_ROWS)
+    return np.asarray(_log_shares(cells, prior).sum(axis=1) - _log_shares(totals[:, :-1], own).sum(axis=1) - even)
+
+
+def _log_shares(counts: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return c log(c - 1 + p) of counts."""
+    return np.asarray(counts * np.log(np.maximum(np.maximum(counts - 1, 0) + prior, 1e-300)))
