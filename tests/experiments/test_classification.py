@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from jointwise.exceptions import RankError
 from jointwise.experiments import classification
-from jointwise.experiments.classification import EXPERIMENT, Score, accuracy_table, run_method, verdicts
+from jointwise.experiments.classification import EXPERIMENT, Score, run_method, score_table, verdicts
 from jointwise.experiments.classifiers import METHODS, DensityClassifier, Method, chosen_on_validation
 from jointwise.experiments.splits import TEXTURES, patches, stratified
 from jointwise.relatives import GaussianMixtureDensity
@@ -78,6 +78,7 @@ def test_every_method_learns_an_easy_table(name, monkeypatch):
     monkeypatch.setitem(classification.SPLITS, "Toy", split)
     result = run_method("Toy", 0, name, METHODS[name].quick_sizes, quick=True)
     assert result["score"]["accuracy"] > 0.7
+    assert 0 <= result["score"]["log_loss"] < 3
     assert result["score"]["size"] in METHODS[name].quick_sizes
     assert "collage" not in result
 
@@ -94,7 +95,7 @@ def toy_scores(n_seeds=4, gap=0.02):
     wobble = [0.0, 0.01, -0.01, 0.0, 0.02][:n_seeds]
     levels = {"JointEstimator()": 0.9, "GMM-Full": 0.9 - gap, "GMM-Diag": 0.8}
     return [
-        Score(dataset, method, seed, level + shift * (1 + (method == "JointEstimator()")), 0, 1.0)
+        Score(dataset, method, seed, level + shift * (1 + (method == "JointEstimator()")), 1 - level + shift, 0, 1.0)
         for dataset in ("Banknote", "Wifi")
         for method, level in levels.items()
         for seed, shift in enumerate(wobble)
@@ -112,9 +113,24 @@ def test_verdicts_are_computed():
 
 
 def test_the_table_has_the_best_in_bold_and_empty_cells_for_methods_not_run():
-    lines = accuracy_table(toy_scores()).splitlines()
+    lines = score_table(toy_scores(), "accuracy").splitlines()
     assert lines[2] == "| JointEstimator() | **0.900 ± 0.008** | **0.900 ± 0.008** |"
     assert lines[3] == "| JUPAD(), joint alone |  |  |"
+    lines = score_table(toy_scores(), "log-loss").splitlines()
+    assert lines[0].startswith("| log-loss |")
+    assert lines[2] == "| JointEstimator() | **0.100 ± 0.004** | **0.100 ± 0.004** |"
+
+
+def test_probabilities_of_densities_follow_bayes():
+    data = split()
+    model = DensityClassifier(GaussianMixtureDensity(1)).fit(data.train.X, data.train.y)
+    found = model.predict_proba(data.test.X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(data.test.X))
+    scaled = model.scaler_.transform(data.test.X)
+    of_classes = zip(model.densities_, model.log_prior_, strict=True)
+    joint = [np.exp(density.score_samples(scaled) + prior) for density, prior in of_classes]
+    np.testing.assert_allclose(found, (joint / np.sum(joint, axis=0)).T, rtol=1e-9)
 
 
 def test_tasks_have_distinct_keys_and_settings_they_depend_on():

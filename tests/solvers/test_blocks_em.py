@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import eigh
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 from tests.engines.block_cases import make_codes, make_components, make_layout
@@ -15,7 +16,6 @@ from jointwise.engines.blocks import BlockLayout, ReferenceBlockEngine
 from jointwise.exceptions import InputError
 from jointwise.solvers import solve
 from jointwise.solvers.blocks_em import (
-    GAMMA,
     KAPPA,
     BlockFactors,
     BlocksEM,
@@ -95,7 +95,7 @@ def covariance_penalty(problem, covariance):
         scale = np.exp(log_size) * problem.scale
         divergence = np.trace(np.linalg.inv(covariance) @ scale) - len(scale)
         divergence += np.log(np.linalg.det(covariance) / np.linalg.det(scale))
-        return problem.nu * divergence / 2 + GAMMA / 2 * (np.exp(log_size) - 1 - log_size)
+        return problem.nu * divergence / 2 + problem.gamma / 2 * (np.exp(log_size) - 1 - log_size)
 
     return minimize_scalar(penalty, bounds=(-9, 9), method="bounded", options={"xatol": 1e-9}).fun
 
@@ -117,7 +117,7 @@ def test_complete_rows_of_one_component_have_the_closed_answer():
     scatter = (values - mean).T @ (values - mean) + KAPPA * np.outer(away, away)
     np.testing.assert_allclose(solution.value.means[0], mean, rtol=1e-10)
     d, trace = len(away), np.trace(problem.scale @ np.linalg.inv(solution.value.covariances[0]))
-    size = (problem.nu * d + GAMMA) / (problem.nu * trace + GAMMA)
+    size = (problem.nu * d + problem.gamma) / (problem.nu * trace + problem.gamma)
     expected = (scatter + problem.nu * size * problem.scale) / (n + problem.nu)
     np.testing.assert_allclose(solution.value.covariances[0], expected, rtol=1e-9)
 
@@ -143,6 +143,16 @@ def test_components_without_rows_are_the_prior():
     np.testing.assert_allclose(value.means[1], problem.centre)
     np.testing.assert_allclose(value.covariances[1], problem.scale, rtol=1e-9)
     np.testing.assert_allclose(value.coefficients[0][:, 1], problem.margins[0])
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.02, 3.0, 100.0]))
+def test_components_with_fewer_rows_than_columns_do_not_shrink_to_nothing(seed, nu):
+    problem, start, _, _ = make(seed, n=30, d=12, n_others=0, spikes=0, missing=0.0, F=5, nu=nu)
+    problem, start = settled_scale(problem, start, 3)
+    value = solve(BlocksEM(start, tol=0.0), problem, max_steps=100).value
+    for covariance in value.covariances:
+        assert eigh(covariance, problem.scale, eigvals_only=True).min() > 0.01 * nu / (30 + nu)
 
 
 def conditional(covariance, lattice):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import log_loss
 
 from jointwise._typing import FloatArray
 from jointwise.experiments.base import Experiment, Result, Task
@@ -30,7 +31,7 @@ from jointwise.experiments.textures import draw_collage
 N_SEEDS = 10
 QUICK_N_SEEDS = 2
 # Raise this when a method, a split or a measure changes here.
-VERSION = 3
+VERSION = 4
 # Accuracy expected of JointEstimator() on a data set that nearly any classifier gets right.
 EASY, EASY_ACCURACY = "Banknote", 0.99
 RIVALS = (CPD, GMM_FULL, GMM_DIAG)
@@ -58,14 +59,20 @@ textures uses {TEXTURE_TRIPLES:.0%} of the triples. The last three are scikit-le
 they give no joint density and are shown for reference."""
 
 
+LOSSES = """\
+Log-loss: the mean of -log P(class) over the test rows; less is better. A probability of zero counts as 2.2e-16, as
+scikit-learn's `log_loss` has it."""
+
+
 @dataclass(frozen=True)
 class Score:
-    """Accuracy of one method on one split."""
+    """Accuracy and log-loss of one method on one split."""
 
     dataset: str
     method: str
     seed: int  # of the split
     accuracy: float  # share of the test rows classified correctly
+    log_loss: float  # mean of -log P(class of a test row)
     size: int  # chosen on the validation rows; 0 if there is none to choose
     seconds: float  # of the fits, all sizes together
 
@@ -95,7 +102,9 @@ class Classification(Experiment):
             _how(scores),
             verdicts(scores),
             "![Accuracy of every method on every data set](classification.png)",
-            accuracy_table(scores),
+            score_table(scores, "accuracy"),
+            LOSSES,
+            score_table(scores, "log-loss"),
             _details(scores),
         ]
         labels = {result["score"]["method"]: result["collage"] for result in results.values() if "collage" in result}
@@ -128,7 +137,8 @@ def run_method(dataset: str, seed: int, name: str, sizes: Sequence[int], *, quic
     classifier, size = chosen_on_validation(METHODS[name], split, sizes, seed)
     seconds = time.perf_counter() - start
     accuracy = float(np.mean(classifier.predict(split.test.X) == split.test.y))
-    result: Result = {"score": vars(Score(dataset, name, seed, accuracy, size, seconds))}
+    loss = float(log_loss(split.test.y, classifier.predict_proba(split.test.X), labels=classifier.classes_))
+    result: Result = {"score": vars(Score(dataset, name, seed, accuracy, loss, size, seconds))}
     if split.images and seed == SHOWN_TEXTURES:
         shown = collage(split.images)
         found = classifier.predict(shown.patches.reshape(shown.truth.size, -1))
@@ -170,14 +180,15 @@ def verdicts(scores: Sequence[Score]) -> str:
     return "\n".join(lines)
 
 
-def accuracy_table(scores: Sequence[Score]) -> str:
-    """Return the accuracy of each method on each data set, the highest in bold."""
-    rows = [{"accuracy": method} for method in METHODS]
+def score_table(scores: Sequence[Score], measure: str) -> str:
+    """Return the mean "accuracy" or "log-loss" of each method on each data set, the best in bold."""
+    of, sign = (accuracies, 1.0) if measure == "accuracy" else (log_losses, -1.0)
+    rows = [{measure: method} for method in METHODS]
     for dataset in _datasets(scores):
-        found = [accuracies(scores, dataset, method) for method in METHODS]
-        means = [values.mean() if len(values) else -np.inf for values in found]
-        for row, values, mean in zip(rows, found, means, strict=True):
-            cell = f"{mean:.3f} ± {standard_error(values):.3f}" if len(values) else ""
+        found = [of(scores, dataset, method) for method in METHODS]
+        means = [sign * values.mean() if len(values) else -np.inf for values in found]
+        for row, values in zip(rows, found, strict=True):
+            cell = f"{values.mean():.3f} ± {standard_error(values):.3f}" if len(values) else ""
             row[dataset] = f"**{cell}**" if row is rows[np.argmax(means)] else cell
     return markdown_table(rows)
 
@@ -201,8 +212,16 @@ def _details(scores: Sequence[Score]) -> str:
 
 def accuracies(scores: Sequence[Score], dataset: str, method: str) -> FloatArray:
     """Return the accuracies of a method on a data set, in the order of the splits."""
-    found = sorted((s.seed, s.accuracy) for s in scores if (s.dataset, s.method) == (dataset, method))
-    return np.array([accuracy for _, accuracy in found])
+    return np.array([score.accuracy for score in _of(scores, dataset, method)])
+
+
+def log_losses(scores: Sequence[Score], dataset: str, method: str) -> FloatArray:
+    """Return the log-losses of a method on a data set, in the order of the splits."""
+    return np.array([score.log_loss for score in _of(scores, dataset, method)])
+
+
+def _of(scores: Sequence[Score], dataset: str, method: str) -> list[Score]:
+    return sorted((s for s in scores if (s.dataset, s.method) == (dataset, method)), key=lambda s: s.seed)
 
 
 def _datasets(scores: Sequence[Score]) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -58,9 +59,16 @@ class DensityClassifier:
 
     def predict(self, X: AnyArray) -> AnyArray:
         """Return the most probable class of each row."""
+        return np.asarray(self.classes_[np.argmax(self._scores(X), axis=1)])
+
+    def predict_proba(self, X: AnyArray) -> AnyArray:
+        """Return the probabilities of the classes of each row; shape (n, classes)."""
+        return np.asarray(softmax(self._scores(X), axis=1))
+
+    def _scores(self, X: AnyArray) -> AnyArray:
+        """Return log p(x | y) p(y); shape (n, classes)."""
         scaled = self.scaler_.transform(X)
-        scores = np.column_stack([density.score_samples(scaled) for density in self.densities_]) + self.log_prior_
-        return np.asarray(self.classes_[np.argmax(scores, axis=1)])
+        return np.column_stack([density.score_samples(scaled) for density in self.densities_]) + self.log_prior_
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from jointwise.solvers.factors import frozen
 SAME = 0.02
 # Rows at the mean of all that each component has seen: so few that they only give a component without rows a mean.
 KAPPA = 1e-3
-# How firmly the size of a component is held at one: as by this many numbers, where the prior counts for nu d of them.
+# The size of a component is held at one as by this many numbers, where the prior counts for nu d of them. To these come
+# d^2 / 4 more: n rows in d columns leave d - n directions empty, and shrinking them may gain n (d - n) / 2 at most.
 GAMMA = 20.0
 
 
@@ -140,6 +141,11 @@ class BlocksProblem:
         if not self.beta >= 0:
             raise InputError(f"beta must be zero or more; got {self.beta!r}.")
 
+    @property
+    def gamma(self) -> float:
+        """How firmly sizes are held at one: so that no covariance shrinks to nothing, whatever the rows."""
+        return GAMMA + len(self.scale) ** 2 / 4
+
     def update(self, factors: BlockFactors) -> tuple[float, BlockFactors]:
         """Return the negative log-posterior per row at some factors, and the factors after one EM update."""
         sums = self.sums(factors)
@@ -178,7 +184,7 @@ class BlocksProblem:
             *zip(self.spike_margins, factors.spikes, strict=True),
         ]
         products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior if len(m) > 1)
-        gaussian = self.nu * covariance.sum() + GAMMA * size.sum() + KAPPA * mean
+        gaussian = self.nu * covariance.sum() + self.gamma * size.sum() + KAPPA * mean
         return float(0.5 * gaussian + self.beta * products)
 
     def maximised(self, factors: BlockFactors, sums: BlockSums) -> BlockFactors:
@@ -210,7 +216,7 @@ class BlocksProblem:
     def _sizes(self, factors: BlockFactors) -> tuple[FloatArray, FloatArray]:
         """Return the traces of W Sigma_r^-1, and from them the best sizes g_r of components; shapes (F,)."""
         traces = np.einsum("rij,ji->r", factors.inverses, self.scale)
-        return traces, (self.nu * len(self.scale) + GAMMA) / (self.nu * traces + GAMMA)
+        return traces, (self.nu * len(self.scale) + self.gamma) / (self.nu * traces + self.gamma)
 
     def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
         """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
