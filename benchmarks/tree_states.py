@@ -1,0 +1,192 @@
+"""States of trees as bins or as hidden atoms: held-out log-likelihood and processor time of both.
+
+`TreeMixture` has bins of numbers as states. Its rival of `benchmarks.atom_trees` has overlapping atoms: smooth splines
+of the column's own 1-D fit, or the atoms of its dictionary. Both choose states, trees and prior by the same kind of
+held-out rows, and average three starts where there are several trees.
+
+- Real tables: three quarters of the rows are fitted, with the class as a category; `score` is the mean log-density of
+  the others.
+- The law: a random tree of 20 columns, each a sine of its parent with Gaussian noise; `truth` is its own score.
+- `gain` is what the atoms add to a stack: the mean log-density of its convex mix with `JointEstimator()`, less that of
+  `JointEstimator()` alone. A quarter of the training rows, that neither has seen, gives the weight.
+- `s` is the processor time of fits. `chosen` has the number of trees and the largest number of states of a column.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
+
+from benchmarks.atom_trees import NUMBERS, AtomTreeMixture
+from benchmarks.report import Row
+from benchmarks.tables import FLOORS, Columns, as_columns, kinds_for, real_table, split_table
+from jointwise import JointEstimator, TreeMixture
+from jointwise.exceptions import MisfitWarning
+
+SPLITS, SIZES = (0,), (2_000,)
+N_TEST, N_COLUMNS = 5_000, 20
+# Tables on which the stack is fitted too.
+STACKED = ("wine", "banknote")
+
+Kinds = dict[str, str] | None
+
+
+def run(splits: Sequence[int] = SPLITS, sizes: Sequence[int] = SIZES, stacked: Sequence[str] = STACKED) -> list[Row]:
+    """Return a row for each table, and for each size of the law; means over the splits.
+
+    Parameters
+    ----------
+    splits : sequence of int
+        Seeds of the splits of tables, of the laws and of the fits.
+    sizes : sequence of int
+        Rows that are drawn of the law.
+    stacked : sequence of str
+        Tables on which the stack is fitted too.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MisfitWarning)
+        rows = [_mean_row([on_table(name, split, name in stacked) for split in splits]) for name in FLOORS]
+        return rows + [_mean_row([on_law(n, split) for split in splits]) for n in sizes]
+
+
+def on_table(name: str, split: int, with_stack: bool = False) -> Row:
+    """Return how both score on a real table."""
+    train, test = split_table(real_table(name), split)
+    kinds = kinds_for(name, train[0].shape[1])
+    found = compared(as_columns(train), as_columns(test), kinds, split)
+    if with_stack:
+        found |= in_stack(train, test, kinds, split)
+    return {"table": name, "n": len(train[0])} | found
+
+
+def on_law(n: int, seed: int) -> Row:
+    """Return how both score on the law."""
+    law = SmoothTree.draw(N_COLUMNS, seed)
+    train, test = law.sample(n, 1_000 + seed), law.sample(N_TEST, 2_000 + seed)
+    return {"table": "smooth tree", "n": n} | compared(train, test, None, seed) | {"truth": law.logpdf(test).mean()}
+
+
+def compared(train: Columns, test: Columns, kinds: Kinds, seed: int) -> Row:
+    """Return scores and seconds of one tree and of many, with bins and with atoms."""
+    found: Row = {}
+    for label, bins, atoms in (("1 tree", 1, (1,)), ("auto", "auto", NUMBERS)):
+        model, seconds = fitted(TreeMixture(bins, kinds=kinds, random_state=seed), train)
+        choice = model.fit_.choice
+        found |= {f"bins, {label}": float(model.density_.logpdf(test).mean()), f"bins, {label} s": seconds}
+        found |= {f"bins, {label} chosen": f"{choice.n_components} x {choice.n_states}"}
+        rival, seconds = fitted(AtomTreeMixture(atoms, kinds=kinds, random_state=seed), train)
+        found |= {f"atoms, {label}": float(rival.logpdf(test).mean()), f"atoms, {label} s": seconds}
+        found |= {f"atoms, {label} chosen": f"{rival.choice_.n_components} x {rival.choice_.n_atoms or 'own'}"}
+    return found
+
+
+def in_stack(train: Any, test: Any, kinds: Kinds, seed: int) -> Row:
+    """Return the score of the stack, and what it gains by trees of atoms as one more expert."""
+
+    def both(learned: Any, fresh: Any) -> list[np.ndarray]:
+        rows, others = as_columns(learned), as_columns(fresh)
+        stack = JointEstimator(kinds=kinds, random_state=seed).fit(rows)
+        return [stack.density_.logpdf(others), AtomTreeMixture(kinds=kinds, random_state=seed).fit(rows).logpdf(others)]
+
+    weight = best_weight(*both(*split_table(train, seed + 1_000)))
+    stack, atoms = both(train, test)
+    return {"stack": stack.mean(), "weight": weight, "gain": (mixed(weight, stack, atoms) - stack).mean()}
+
+
+def mixed(weight: float, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the log-density of a convex mix of two log-densities, with the weight of the second."""
+    return np.logaddexp(np.log1p(-weight) + first, np.log(weight) + second)
+
+
+def best_weight(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the weight of the second log-density in the most likely mix, with half a row of prior for each.
+
+    >>> round(best_weight(np.log([0.2, 0.8]), np.log([0.8, 0.2])), 2)
+    0.5
+    """
+
+    def loss(weight: float) -> float:
+        return -float(mixed(weight, first, second).sum() + (np.log(weight) + np.log1p(-weight)) / 2)
+
+    return float(minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded").x)
+
+
+def fitted(model: Any, table: Columns) -> tuple[Any, float]:
+    """Return a fitted model and the processor time of the fit, in seconds."""
+    start = time.process_time()
+    model.fit(table)
+    return model, time.process_time() - start
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothTree:
+    """A law in which each column is a sine of its parent plus Gaussian noise; the first one is a standard Gaussian.
+
+    Parameters
+    ----------
+    parents : int array of shape (N,)
+        Each before its children.
+    waves : array of shape (3, N)
+        Frequency, phase and noise of each column.
+    """
+
+    parents: np.ndarray
+    waves: np.ndarray
+
+    @classmethod
+    def draw(cls, n_columns: int, seed: int) -> SmoothTree:
+        """Return a random law."""
+        rng = np.random.default_rng(seed)
+        parents = np.array([-1, *(int(rng.integers(n)) for n in range(1, n_columns))])
+        ends = ((1.0, 3.0), (0.0, 2 * np.pi), (0.15, 0.5))
+        return cls(parents, np.array([rng.uniform(low, high, n_columns) for low, high in ends]))
+
+    def sample(self, n: int, seed: int) -> Columns:
+        """Return drawn rows as a table."""
+        X = np.random.default_rng(seed).standard_normal((n, len(self.parents)))
+        for k in range(1, X.shape[1]):
+            X[:, k] = self._mean(X, k) + self.waves[2, k] * X[:, k]
+        return {f"x{k}": column for k, column in enumerate(X.T)}
+
+    def logpdf(self, table: Columns) -> np.ndarray:
+        """Return the log-density of rows; shape (n,)."""
+        X = np.column_stack(list(table.values()))
+        logs = [norm.logpdf(X[:, k], self._mean(X, k), self.waves[2, k]) for k in range(1, X.shape[1])]
+        return np.asarray(norm.logpdf(X[:, 0]) + np.sum(logs, axis=0))
+
+    def _mean(self, X: np.ndarray, k: int) -> np.ndarray:
+        return np.sin(self.waves[0, k] * X[:, self.parents[k]] + self.waves[1, k])
+
+
+KEYS = ("bins, 1 tree", "atoms, 1 tree", "bins, auto", "atoms, auto")
+COLUMNS = (
+    "table", "n", *KEYS, *(f"{key} s" for key in KEYS), *(f"{key} chosen" for key in KEYS),
+    "stack", "weight", "gain", "truth",
+)  # fmt: skip
+
+
+def _mean_row(rows: list[Row]) -> Row:
+    """Return the means of what was measured in several splits; of choices, all of them."""
+    found: Row = {}
+    for key in COLUMNS:
+        values = [row[key] for row in rows if key in row]
+        if not values:
+            found[key] = ""
+        elif isinstance(values[0], str):
+            found[key] = ", ".join(dict.fromkeys(values))
+        else:
+            found[key] = (
+                values[0]
+                if key == "n"
+                else f"{np.mean(values):.3f}"
+                if key in ("weight", "gain")
+                else f"{np.mean(values):.2f}"
+            )
+    return found
