@@ -40,6 +40,8 @@ PRIORS = ((1.0, 3.0), (3.0, 10.0), (10.0, 30.0), (30.0, 100.0), (100.0, 300.0))
 FIRST_ATOMS, FIRST_PRIOR, FIRST_NUMBER = 16, 2, 4
 # Smallest gain that counts, in nats per row, and folds of tables with fewer rows than this; a larger one has one.
 LEAST_GAIN, SMALL_TABLE, N_FOLDS = 5e-3, 4_000, 3
+# Choices are made on at most this many rows.
+SEARCH_ROWS = 5_000
 # Degree of splines.
 DEGREE = 2
 # Steps of EM for the tables of pairs: of the whole table, and of a component.
@@ -495,11 +497,12 @@ class AtomTreeMixture:
         self.margins_ = Margins(table, self.kinds)
         self._cells = {n: self.margins_.cells(table, n) for n in ATOMS}
         self._scores = self.margins_.scores(table)
-        n = len(self._scores)
-        dealt = rng.permutation(n) % (N_FOLDS if n < SMALL_TABLE else 4)
-        self._folds = [dealt == fold for fold in range(N_FOLDS if n < SMALL_TABLE else 1)]
+        order = rng.permutation(len(self._scores))[:SEARCH_ROWS]
+        parts = np.array_split(order, N_FOLDS if len(order) < SMALL_TABLE else 4)
+        folds = [(part, np.setdiff1d(order, part)) for part in parts]
+        self._folds = folds if len(order) < SMALL_TABLE else folds[:1]
         self._found: dict[Choice, float] = {}
-        self._pairs: dict[tuple[int, int, int], Pairs] = {}
+        self._pairs: dict[tuple[int, int, bytes], Pairs] = {}
         self.choice_ = self._climb()
         self.models_ = self._fitted(self.choice_)
         return self
@@ -534,24 +537,22 @@ class AtomTreeMixture:
         """Return the mean log-ratio of held-out rows after short runs on the others."""
         if choice not in self._found:
             logs = []
-            for fold, held in enumerate(self._folds):
-                pairs = self._pairs_of(choice, fold)
-                groups = self._groups(choice, ~held, self.random_state + fold)
-                model = fit_trees(pairs, groups, SEARCH_TOL, SEARCH_STEPS)
+            for fold, (held, rest) in enumerate(self._folds):
+                groups = self._groups(choice, rest, self.random_state + fold)
+                model = fit_trees(self._pairs_of(choice, rest), groups, SEARCH_TOL, SEARCH_STEPS)
                 logs.append(model.log_ratio(self._cells[choice.n_atoms].take(held)))
             self._found[choice] = float(np.concatenate(logs).mean())
         return self._found[choice]
 
     def _fitted(self, choice: Choice) -> list[AtomTrees]:
-        rows = np.ones(len(self._scores), dtype=bool)
-        pairs = self._pairs_of(choice, None)
+        rows = np.arange(len(self._scores))
+        pairs = self._pairs_of(choice, rows)
         n_models = self.n_models if choice.n_components > 1 else 1
         return [fit_trees(pairs, self._groups(choice, rows, self.random_state + m)) for m in range(n_models)]
 
-    def _pairs_of(self, choice: Choice, fold: int | None) -> Pairs:
-        key = choice.n_atoms, choice.prior, -1 if fold is None else fold
+    def _pairs_of(self, choice: Choice, rows: np.ndarray) -> Pairs:
+        key = choice.n_atoms, choice.prior, rows.tobytes()
         if key not in self._pairs:
-            rows = slice(None) if fold is None else ~self._folds[fold]
             cells, masses = self._cells[choice.n_atoms].take(rows), self.margins_.masses(choice.n_atoms)
             self._pairs[key] = Pairs.of(cells, masses, *PRIORS[choice.prior])
         return self._pairs[key]
