@@ -33,8 +33,8 @@ from jointwise.fitting.choice.uphill import climb, nearest
 from jointwise.solvers.trees_em import best_trees
 from jointwise.tables import encode, read_table
 
-# What is tried: atoms of a column of numbers (zero: those of its own dictionary), numbers of trees, and the prior.
-ATOMS = (0, 8, 16, 32)
+# What is tried: splines of a column of numbers, numbers of trees, and the prior.
+ATOMS = (8, 16, 32)
 NUMBERS = (1, 2, 4, 8, 16)
 PRIORS = ((1.0, 3.0), (3.0, 10.0), (10.0, 30.0), (30.0, 100.0), (100.0, 300.0))
 FIRST_ATOMS, FIRST_PRIOR, FIRST_NUMBER = 16, 2, 4
@@ -42,6 +42,10 @@ FIRST_ATOMS, FIRST_PRIOR, FIRST_NUMBER = 16, 2, 4
 LEAST_GAIN, SMALL_TABLE, N_FOLDS = 5e-3, 4_000, 3
 # Choices are made on at most this many rows.
 SEARCH_ROWS = 5_000
+# Instead of a number of splines: the atoms of the columns' own dictionaries.
+OWN = 0
+# A tree needs this many rows.
+ROWS_PER_TREE = 16
 # Degree of splines.
 DEGREE = 2
 # Steps of EM for the tables of pairs: of the whole table, and of a component.
@@ -102,7 +106,7 @@ class Margins:
         self.shares = [b[:, 0] for b in density.mixture.coefficients]
 
     def cells(self, table: dict[str, np.ndarray], n_atoms: int) -> Cells:
-        """Return the densities of atoms at the cells of a table; zero atoms: those of the dictionaries."""
+        """Return the densities of atoms at the cells of a table; for `OWN`, those of the dictionaries."""
         X = encode(read_table(table), self.schema)
         found = [self._column(n, x, n_atoms) for n, x in enumerate(X.T)]
         width = max(int((ratio > 0).sum(axis=1).max()) for ratio, _ in found)
@@ -128,7 +132,7 @@ class Margins:
 
     def _splined(self, n: int, n_atoms: int) -> bool:
         d = self.dictionaries[n]
-        return n_atoms > 0 and not d.is_identity and not d.lists_values
+        return n_atoms != OWN and not d.is_identity and not d.lists_values
 
     def _spiked(self, n: int) -> np.ndarray:
         """Whether each atom of a dictionary is a spike."""
@@ -495,7 +499,7 @@ class AtomTreeMixture:
         """Choose and fit."""
         rng = np.random.default_rng(self.random_state)
         self.margins_ = Margins(table, self.kinds)
-        self._cells = {n: self.margins_.cells(table, n) for n in ATOMS}
+        self._cells = {n: self.margins_.cells(table, n) for n in (OWN, *ATOMS)}
         self._scores = self.margins_.scores(table)
         order = rng.permutation(len(self._scores))[:SEARCH_ROWS]
         parts = np.array_split(order, N_FOLDS if len(order) < SMALL_TABLE else 4)
@@ -514,24 +518,28 @@ class AtomTreeMixture:
         return np.asarray(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)))
 
     def _climb(self) -> Choice:
-        ladders: Any = {"n_components": tuple(self.n_components), "prior": range(len(PRIORS)), "n_atoms": ATOMS}
-        most = max(len(self._scores) // 16, 1)
-        ladders["n_components"] = tuple(r for r in ladders["n_components"] if r <= most)
-        at = {"n_components": nearest(ladders["n_components"], FIRST_NUMBER), "prior": FIRST_PRIOR}
-        at["n_atoms"] = nearest(ATOMS, FIRST_ATOMS)
+        """Go uphill with splines, and then with the atoms of dictionaries if these score higher."""
+        most = max(len(self._scores) // ROWS_PER_TREE, 1)
+        numbers = [number for number in self.n_components if number <= most]
+        ladders: Any = {"n_components": numbers, "prior": range(len(PRIORS)), "n_atoms": ATOMS}
+        first = Choice(FIRST_ATOMS, numbers[nearest(numbers, FIRST_NUMBER)], FIRST_PRIOR)
+        best = self._uphill(first, ladders)
+        other = replace(best, n_atoms=OWN)
+        if self._held_out(other) <= self._held_out(best):
+            return best
+        return self._uphill(other, {name: ladders[name] for name in ("n_components", "prior")})
 
-        def choice() -> Choice:
-            return Choice(**{name: ladders[name][place] for name, place in at.items()})
-
+    def _uphill(self, choice: Choice, ladders: Any) -> Choice:
         tried: set[Choice] = set()
-        while choice() not in tried:
-            tried.add(choice())
-            for name in ("prior", "n_components", "n_atoms"):
-                score = partial(lambda name, rung: self._held_out(replace(choice(), **{name: rung})), name)
-                at[name] = climb(ladders[name], at[name], score, LEAST_GAIN)
-        if self._held_out(replace(choice(), n_atoms=0)) > self._held_out(choice()):
-            at["n_atoms"] = 0
-        return choice()
+        while choice not in tried:
+            tried.add(choice)
+            for name, ladder in ladders.items():
+                at = climb(ladder, ladder.index(getattr(choice, name)), partial(self._varied, choice, name), LEAST_GAIN)
+                choice = replace(choice, **{name: ladder[at]})
+        return choice
+
+    def _varied(self, choice: Choice, name: str, rung: int) -> float:
+        return self._held_out(replace(choice, **{name: rung}))
 
     def _held_out(self, choice: Choice) -> float:
         """Return the mean log-ratio of held-out rows after short runs on the others."""
