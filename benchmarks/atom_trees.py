@@ -239,7 +239,9 @@ def _tree_pass(index, value, count, parents, order, weights, tables, learn):  # 
     like = np.empty(R)
     for i in range(n):
         for r in range(R):
-            inner[r] = value[i]
+            for m in range(N):
+                for a in range(count[i, m]):
+                    inner[r, m, a] = value[i, m, a]
             for at in range(N - 1, 0, -1):
                 m = order[r, at]
                 p = parents[r, m]
@@ -254,9 +256,12 @@ def _tree_pass(index, value, count, parents, order, weights, tables, learn):  # 
             for a in range(count[i, root]):
                 s += tables[r, root, 0, index[i, root, a]] * inner[r, root, a]
             like[r] = s
-        f = np.sum(weights * like)
+        f = 0.0
+        for r in range(R):
+            f += weights[r] * like[r]
         log_f[i] = np.log(f)
-        shares[i] = weights * like / f
+        for r in range(R):
+            shares[i, r] = weights[r] * like[r] / f
         if not learn:
             continue
         for r in range(R):
@@ -270,7 +275,8 @@ def _tree_pass(index, value, count, parents, order, weights, tables, learn):  # 
             for at in range(1, N):
                 m = order[r, at]
                 p = parents[r, m]
-                down[m] = 0.0
+                for b in range(count[i, m]):
+                    down[m, b] = 0.0
                 for a in range(count[i, p]):
                     if up[r, m, a] <= 0.0:
                         continue
