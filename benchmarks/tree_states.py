@@ -15,11 +15,10 @@ held-out rows, and average three starts where there are several trees.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -28,13 +27,14 @@ from scipy.stats import norm
 from benchmarks.atom_trees import NUMBERS, AtomTreeMixture
 from benchmarks.report import Row
 from benchmarks.tables import FLOORS, Columns, Table, as_columns, kinds_for, real_table, split_table
+from benchmarks.trees import fitted
 from jointwise import JointEstimator, TreeMixture
 from jointwise.exceptions import MisfitWarning
 
 SPLITS, SIZES = (0,), (2_000,)
 N_TEST, N_COLUMNS = 5_000, 20
 # Tables on which the stack is fitted too.
-STACKED = ("seeds", "raisin", "wine")
+STACKED = ("seeds", "wine")
 
 Kinds = dict[str, str] | None
 
@@ -87,11 +87,11 @@ def compared(train: Columns, test: Columns, kinds: Kinds, seed: int) -> Row:
     """Return scores and seconds of one tree and of many, with bins and with atoms."""
     found: Row = {}
     for label, bins, atoms in (("1 tree", 1, (1,)), ("auto", "auto", NUMBERS)):
-        model, seconds = fitted(TreeMixture(bins, kinds=kinds, random_state=seed), train)
+        model, seconds = fitted(partial(TreeMixture, bins, kinds=kinds, random_state=seed), train)
         choice = model.fit_.choice
         found |= {f"bins, {label}": float(model.density_.logpdf(test).mean()), f"bins, {label} s": seconds}
         found |= {f"bins, {label} chosen": f"{choice.n_components} x {choice.n_states}"}
-        rival, seconds = fitted(AtomTreeMixture(atoms, kinds=kinds, random_state=seed), train)
+        rival, seconds = fitted(partial(AtomTreeMixture, atoms, kinds=kinds, random_state=seed), train)
         found |= {f"atoms, {label}": float(rival.logpdf(test).mean()), f"atoms, {label} s": seconds}
         found |= {f"atoms, {label} chosen": f"{rival.choice_.n_components} x {rival.choice_.n_atoms or 'own'}"}
     return found
@@ -129,13 +129,6 @@ def best_weight(first: np.ndarray, second: np.ndarray) -> float:
         return -float(mixed(weight, first, second).sum() + (np.log(weight) + np.log1p(-weight)) / 2)
 
     return float(minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded").x)
-
-
-def fitted(model: Any, table: Columns) -> tuple[Any, float]:
-    """Return a fitted model and the processor time of the fit, in seconds."""
-    start = time.process_time()
-    model.fit(table)
-    return model, time.process_time() - start
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +186,8 @@ def _mean_row(rows: list[Row]) -> Row:
         values = [row[key] for row in rows if key in row]
         if not values:
             found[key] = ""
-        elif isinstance(values[0], str):
-            found[key] = ", ".join(dict.fromkeys(values))
+        elif isinstance(values[0], float):
+            found[key] = f"{np.mean(values):.{3 if key in GAINS else 2}f}"
         else:
-            found[key] = (
-                values[0] if key == "n" else f"{np.mean(values):.3f}" if key in GAINS else f"{np.mean(values):.2f}"
-            )
+            found[key] = ", ".join(dict.fromkeys(map(str, values)))
     return found
