@@ -30,13 +30,14 @@ from benchmarks import (
     startup,
     steps,
     tables,
+    tree_states,
     trees,
 )
 from benchmarks.report import publish
 
 MODULES = (
     accuracy, answers, speed, steps, startup, gaps, gpu, paper, passes, relatives, recovery, cpd3, stages, counts,
-    blocks, large, sources, decisions, tables, intervals, trees, rows, oddities, shapes, explore,
+    blocks, large, sources, decisions, tables, intervals, trees, tree_states, rows, oddities, shapes, explore,
 )  # fmt: skip
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
@@ -53,12 +54,15 @@ def main() -> None:
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where `passes` runs")
     parser.add_argument("--shapes", nargs="+", default=(), help='what `shapes` fits, such as "1000x200"; default: all')
     parser.add_argument("--models", nargs="+", choices=shapes.MODELS, default=list(shapes.MODELS), help="for `shapes`")
+    parser.add_argument("--splits", type=int, nargs="+", default=tree_states.SPLITS, help="splits of `tree_states`")
+    parser.add_argument("--sizes", type=int, nargs="+", default=tree_states.SIZES, help="rows of its law")
     given = parser.parse_args()
     chosen = BENCHMARKS | {
         "answers": partial(answers.run, given.table, given.seed, given.model, given.questions),
         "decisions": partial(decisions.run, given.seeds),
         "passes": partial(passes.run, given.device),
         "shapes": partial(shapes.run, given.models, given.shapes),
+        "tree_states": partial(tree_states.run, given.splits, given.sizes),
     }
     for name in given.names:
         publish(name, chosen[name]())
