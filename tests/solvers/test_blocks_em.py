@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import eigh
-from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_normal
 from tests.engines.block_cases import make_codes, make_components, make_layout
 
@@ -82,22 +80,12 @@ def plain_posterior(problem, factors, layout, codes):
     for r in range(factors.n_components):
         covariance, away = factors.covariances[r], factors.means[r] - problem.centre
         inverse = np.linalg.inv(covariance)
-        total -= covariance_penalty(problem, covariance) + KAPPA / 2 * away @ inverse @ away
+        divergence = np.trace(inverse @ problem.scale) - len(away)
+        divergence += np.log(np.linalg.det(covariance) / np.linalg.det(problem.scale))
+        total -= problem.nu * divergence / 2 + KAPPA / 2 * away @ inverse @ away
         for m, b in zip(problem.margins + problem.spike_margins, factors.coefficients + factors.spikes, strict=True):
             total -= problem.beta * np.sum(m * np.log(m / b[:, r]))
     return total
-
-
-def covariance_penalty(problem, covariance):
-    """Divergence from a prior of the best size, found by a search."""
-
-    def penalty(log_size):
-        scale = np.exp(log_size) * problem.scale
-        divergence = np.trace(np.linalg.inv(covariance) @ scale) - len(scale)
-        divergence += np.log(np.linalg.det(covariance) / np.linalg.det(scale))
-        return problem.nu * divergence / 2 + problem.gamma / 2 * (np.exp(log_size) - 1 - log_size)
-
-    return minimize_scalar(penalty, bounds=(-9, 9), method="bounded", options={"xatol": 1e-9}).fun
 
 
 @pytest.mark.parametrize("d", [0, 1, 3])
@@ -110,15 +98,13 @@ def test_objective_agrees_with_loops(d):
 def test_complete_rows_of_one_component_have_the_closed_answer():
     problem, start, layout, codes = make(spikes=0, missing=0.0, n_others=0, F=1, nu=5.0)
     values = np.stack([w[codes[:, c]] for c, w in zip(layout.columns, layout.values, strict=True)], axis=1)
-    solution = solve(BlocksEM(start, tol=0.0), problem, max_steps=100)
+    solution = solve(BlocksEM(start, tol=1e-12), problem, max_steps=50)
     n = len(codes)
     mean = (values.sum(axis=0) + KAPPA * problem.centre) / (n + KAPPA)
     away = mean - problem.centre
     scatter = (values - mean).T @ (values - mean) + KAPPA * np.outer(away, away)
     np.testing.assert_allclose(solution.value.means[0], mean, rtol=1e-10)
-    d, trace = len(away), np.trace(problem.scale @ np.linalg.inv(solution.value.covariances[0]))
-    size = (problem.nu * d + problem.gamma) / (problem.nu * trace + problem.gamma)
-    expected = (scatter + problem.nu * size * problem.scale) / (n + problem.nu)
+    expected = (scatter + problem.nu * problem.scale) / (n + problem.nu)
     np.testing.assert_allclose(solution.value.covariances[0], expected, rtol=1e-9)
 
 
@@ -139,20 +125,10 @@ def test_objective_never_rises(seed, nu, beta, integers):
 def test_components_without_rows_are_the_prior():
     problem, start, _, _ = make(F=2)
     far = replace(start, means=np.array([np.zeros(3), np.full(3, 1e3)]), weights=np.array([1.0, 0.0]))
-    value = solve(BlocksEM(far, tol=0.0), problem, max_steps=200).value
+    value = problem.update(far)[1]
     np.testing.assert_allclose(value.means[1], problem.centre)
-    np.testing.assert_allclose(value.covariances[1], problem.scale, rtol=1e-9)
+    np.testing.assert_allclose(value.covariances[1], problem.scale)
     np.testing.assert_allclose(value.coefficients[0][:, 1], problem.margins[0])
-
-
-@settings(max_examples=6, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([0.02, 3.0, 100.0]))
-def test_components_with_fewer_rows_than_columns_do_not_shrink_to_nothing(seed, nu):
-    problem, start, _, _ = make(seed, n=30, d=12, n_others=0, spikes=0, missing=0.0, F=5, nu=nu)
-    problem, start = settled_scale(problem, start, 3)
-    value = solve(BlocksEM(start, tol=0.0), problem, max_steps=100).value
-    for covariance in value.covariances:
-        assert eigh(covariance, problem.scale, eigvals_only=True).min() > 0.01 * nu / (30 + nu)
 
 
 def conditional(covariance, lattice):

@@ -68,7 +68,8 @@ class DensityClassifier:
     def _scores(self, X: AnyArray) -> AnyArray:
         """Return log p(x | y) p(y); shape (n, classes)."""
         scaled = self.scaler_.transform(X)
-        return np.column_stack([density.score_samples(scaled) for density in self.densities_]) + self.log_prior_
+        scores = [density.score_samples(scaled) for density in self.densities_]
+        return np.asarray(np.column_stack(scores) + self.log_prior_)
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,18 @@ r"""Maximum a posteriori of a mixture with a Gaussian block, from rows: EM on th
 
 The log-posterior is the log-likelihood of the rows less
 
-.. math:: \sum_r \Big( \nu \, \mathrm{KL}\big(N(0, g_r W) \| N(0, \Sigma_r)\big)
-          + \tfrac{\gamma}{2} (g_r - 1 - \log g_r) + \tfrac{\kappa}{2} (\mu_r - m)^\top \Sigma_r^{-1} (\mu_r - m)
+.. math:: \sum_r \Big( \nu \, \mathrm{KL}\big(N(0, W) \| N(0, \Sigma_r)\big)
+          + \tfrac{\kappa}{2} (\mu_r - m)^\top \Sigma_r^{-1} (\mu_r - m)
           + \beta \sum_n \mathrm{KL}(m_n \| B_n[:, r]) + \beta \sum_c \mathrm{KL}(q_c \| s_c[:, r]) \Big),
 
-as if each component had seen `nu` more rows with the covariance g_r W, a trace `kappa` of a row at the mean m of all,
-and `beta` more rows with each product column's and each spike's share in the whole table. W gives the shape of a
-component, and its own size g_r is the best there is: small groups stay small.
+as if each component had seen `nu` more rows with the covariance W, a trace `kappa` of a row at the mean m of all, and
+`beta` more rows with each product column's and each spike's share in the whole table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +30,6 @@ from jointwise.solvers.factors import frozen
 SAME = 0.02
 # Rows at the mean of all that each component has seen: so few that they only give a component without rows a mean.
 KAPPA = 1e-3
-# The size of a component is held at one as by this many numbers, where the prior counts for nu d of them. To these come
-# d^2 / 4 more: n rows in d columns leave d - n directions empty, and shrinking them may gain n (d - n) / 2 at most.
-GAMMA = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +72,6 @@ class BlockFactors:
     def n_components(self) -> int:
         """Number of components F."""
         return self.weights.size
-
-    @cached_property
-    def inverses(self) -> FloatArray:
-        """Inverses of the covariances; shape (F, d, d)."""
-        return np.asarray(np.linalg.inv(self.covariances))
 
     def take(self, chosen: Sequence[int]) -> BlockFactors:
         """Return some of the components, their weights scaled to sum to one."""
@@ -141,11 +131,6 @@ class BlocksProblem:
         if not self.beta >= 0:
             raise InputError(f"beta must be zero or more; got {self.beta!r}.")
 
-    @property
-    def gamma(self) -> float:
-        """How firmly sizes are held at one: so that no covariance shrinks to nothing, whatever the rows."""
-        return GAMMA + len(self.scale) ** 2 / 4
-
     def update(self, factors: BlockFactors) -> tuple[float, BlockFactors]:
         """Return the negative log-posterior per row at some factors, and the factors after one EM update."""
         sums = self.sums(factors)
@@ -173,25 +158,22 @@ class BlocksProblem:
 
     def penalty(self, factors: BlockFactors) -> float:
         """Return what the prior takes from the log-likelihood; see the module."""
-        away, d = factors.means - self.centre, len(self.scale)
-        traces, sizes = self._sizes(factors)
-        covariance = sizes * traces - d * (1 + np.log(sizes))
+        inverses = np.linalg.inv(factors.covariances)
+        away = factors.means - self.centre
+        covariance = np.einsum("rij,ji->r", inverses, self.scale) - len(self.scale)
         covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
-        size = sizes - 1 - np.log(sizes)
-        mean = np.einsum("ri,ri->", (away[:, None, :] @ factors.inverses)[:, 0], away)
+        mean = np.einsum("ri,rij,rj->", away, inverses, away)
         prior = [
             *zip(self.margins, factors.coefficients, strict=True),
             *zip(self.spike_margins, factors.spikes, strict=True),
         ]
         products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior if len(m) > 1)
-        gaussian = self.nu * covariance.sum() + self.gamma * size.sum() + KAPPA * mean
-        return float(0.5 * gaussian + self.beta * products)
+        return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
 
     def maximised(self, factors: BlockFactors, sums: BlockSums) -> BlockFactors:
         """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``."""
         means, scatters = self._moments(factors, sums)
-        prior = self.nu * self._sizes(factors)[1][:, None, None] * self.scale
-        covariances = (scatters + prior) / (sums.totals + self.nu)[:, None, None]
+        covariances = (scatters + self.nu * self.scale) / (sums.totals + self.nu)[:, None, None]
         return BlockFactors(
             sums.totals / sums.totals.sum(),
             means,
@@ -212,11 +194,6 @@ class BlocksProblem:
         _, scatters = self._moments(factors, sums)
         total = max(float(sums.totals.sum()), 1e-300)
         return replace(self, scale=scatters.sum(axis=0) / total + np.diag(self.trace))
-
-    def _sizes(self, factors: BlockFactors) -> tuple[FloatArray, FloatArray]:
-        """Return the traces of W Sigma_r^-1, and from them the best sizes g_r of components; shapes (F,)."""
-        traces = np.einsum("rij,ji->r", factors.inverses, self.scale)
-        return traces, (self.nu * len(self.scale) + self.gamma) / (self.nu * traces + self.gamma)
 
     def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
         """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
@@ -245,11 +222,10 @@ class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
     With S_r the scatter of component r about its mean, a step is
 
     .. math:: \lambda_r \leftarrow n_r / n, \qquad \mu_r \leftarrow \frac{n_r \bar w_r + \kappa m}{n_r + \kappa}, \qquad
-              \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu g_r W}{n_r + \nu}, \qquad
-              g_r = \frac{\nu d + \gamma}{\nu \, \mathrm{tr}(W \Sigma_r^{-1}) + \gamma},
+              \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu W}{n_r + \nu},
 
-    with g_r from the covariances before the step, B_n and spikes as in `RowsEM`, and the covariances of integers raised
-    by `on_lattice`. The objective never rises.
+    with B_n and spikes as in `RowsEM`, and the covariances of integers raised by `on_lattice`. The objective never
+    rises.
 
     Parameters
     ----------
