@@ -62,7 +62,7 @@ PACKAGES: dict[str, set[str]] = {
     "estimators": {"scipy", "sklearn"},
     "relatives": {"scipy", "sklearn"},
     "datasets": {"sklearn"},
-    "experiments": {"sklearn", "joblib"},
+    "experiments": {"scipy", "sklearn", "joblib"},
     "cli": {"typer"},
 }
 # Imported inside a function only, and only when asked for.

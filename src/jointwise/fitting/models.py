@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
+from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.solvers import Solution, Status
 
 # A component with fewer rows than this is dropped.
@@ -51,6 +53,24 @@ def fit_models(
         if solution.status is Status.INTERRUPTED:
             break
     return stages
+
+
+@contextmanager
+def written_on_interrupt(checkpoint: Checkpoint) -> Iterator[None]:
+    """Write the checkpoint if Ctrl-C ends what runs within."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        checkpoint.flush()
+        raise
+
+
+def close_checkpoint(checkpoint: Checkpoint, stages: Mapping[str, Solution[ValueT]]) -> None:
+    """Remove the checkpoint of a fit that has ended; write that of one that was interrupted and kept what it had."""
+    if any(stage.status is Status.INTERRUPTED for stage in stages.values()):
+        checkpoint.flush()
+    else:
+        checkpoint.remove()
 
 
 def alive(weights: FloatArray, n_rows: float) -> IntArray:

@@ -19,6 +19,7 @@ from jointwise.fitting.average import average, average_gain, tidied
 from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoint
 from jointwise.fitting.choice import check_given, choose_model
 from jointwise.fitting.held_out import Repeated, held_out_check
+from jointwise.fitting.models import close_checkpoint, written_on_interrupt
 from jointwise.fitting.options import Options
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.possible import made_possible
@@ -66,7 +67,7 @@ def fit_rows(
     ordered, columns = in_canonical_order(rows)
     back = np.argsort(columns)
     checkpoint = checkpoint or open_checkpoint(ordered, options, rng)
-    try:
+    with written_on_interrupt(checkpoint):
         chosen = choice.reordered(columns) if choice else choose_model(ordered, options, rng, checkpoint)
         fitted, stages = _fit_models(ordered, chosen, options, rng, callback, checkpoint)
         choice = chosen.reordered(back)
@@ -76,13 +77,7 @@ def fit_rows(
         gain = average_gain(fitted) / ordered.n_rows if mixture.n_components > 1 else 0.0
         interrupted = any(stage.status is Status.INTERRUPTED for stage in stages.values())
         check = None if repeated is None or interrupted else _check(rows, choice, options, repeated)
-    except KeyboardInterrupt:
-        checkpoint.flush()
-        raise
-    if interrupted:
-        checkpoint.flush()
-    else:
-        checkpoint.remove()
+    close_checkpoint(checkpoint, stages)
     mixture = made_possible(mixture, rows, options.given)
     mixture = lighter_tails(mixture, rows.schema, ordered.n_rows, options.given)
     verdict = check.verdict[:MOST_VERDICT] if check else ""

@@ -162,11 +162,11 @@ def test_what_is_given_is_not_chosen():
 
 
 def test_large_tables_begin_with_a_part(monkeypatch):
-    from jointwise.fitting.blocks import fit as fitting
+    from jointwise.fitting import growing
 
     table = two_groups(3000)
     whole = GaussianBlocks("none", n_components=2, random_state=0).fit(table)
-    monkeypatch.setattr(fitting, "START_ROWS", 500)
+    monkeypatch.setattr(growing, "START_ROWS", 500)
     parts = GaussianBlocks("none", n_components=2, random_state=0).fit(table)
     assert parts.score(table) == pytest.approx(whole.score(table), abs=5e-3)
 

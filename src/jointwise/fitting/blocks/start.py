@@ -11,8 +11,6 @@ from jointwise.rows.coded import CodedRows
 from jointwise.solvers.blocks_em import BlockFactors, BlocksProblem, settled_scale
 from jointwise.solvers.kmeans import k_means
 
-# Groups are found on at most this many rows.
-START_ROWS = 20_000
 # Columns of categories with more values than this say nothing of groups.
 MOST_CATEGORIES = 32
 # Share of each row that is spread over all groups, so that none begins with too few rows.

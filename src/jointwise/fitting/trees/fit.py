@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +12,10 @@ from jointwise.axes import Axis
 from jointwise.exceptions import InputError
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
 from jointwise.fitting.counted import Counts
-from jointwise.fitting.models import alive, fit_models
+from jointwise.fitting.growing import Callback, Run, coarser, growing_parts, in_memory, solve_growing
+from jointwise.fitting.models import alive, close_checkpoint, fit_models, written_on_interrupt
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
-from jointwise.fitting.starts import part_sizes, spread_positions
 from jointwise.fitting.trees.choice import FIRST_STATES, TreeChoice, choose_trees
 from jointwise.fitting.trees.counts import MergedPairs, regrouped_pairs
 from jointwise.fitting.trees.design import StateSpace, TreeDesign, pair_prior
@@ -26,19 +26,11 @@ from jointwise.fitting.trees.start import start_factors
 from jointwise.joint.density import JointDensity
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows
-from jointwise.solvers import Solution, Status, solve
-from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesEM, TreesProblem, averaged, chow_liu
+from jointwise.solvers import Solution
+from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesEM, TreesProblem, TreesState, averaged, chow_liu
 
-# Groups of rows and the first trees are found on at most this many rows.
-START_ROWS = 20_000
 # Rows of independent columns that a tree from pairs has seen, which no held-out rows can choose.
 PAIRS_ALPHA = 1.0
-# Runs on parts of a large table stop earlier than that on all rows, by this factor of the tolerance.
-PART_TOL = 3.0
-# Above this many rows the tolerance grows with them, up to ten times: the last digits would take most of the time.
-COARSER_ROWS, COARSEST = 100_000, 10.0
-
-Callback = Callable[[int, float], None]
 
 
 def fit_trees(
@@ -74,7 +66,7 @@ def fit_trees(
     fine, columns = in_canonical_order(rows)
     fine, coarse = fine.on(options.device), [coarse[n] for n in columns]
     kept = checkpoint or open_checkpoint(fine, options, rng, IDENTIFYING)
-    try:
+    with written_on_interrupt(kept):
         design = TreeDesign.of(fine, coarse, rng, choice.dictionaries if choice else None)
         chosen = choice or choose_trees(design, fine, options, rng, kept)
         space = design.space(chosen.n_states)
@@ -85,13 +77,7 @@ def fit_trees(
             return _fit_model(problem, coded, chosen, options, seed, callback, TreeRecord(kept, f"model {model}"))
 
         stages = fit_models(chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
-    except KeyboardInterrupt:
-        kept.flush()
-        raise
-    if any(stage.status is Status.INTERRUPTED for stage in stages.values()):
-        kept.flush()
-    else:
-        kept.remove()
+    close_checkpoint(kept, stages)
     fitted = [run.value.take(alive(run.value.weights, coded.n_rows).tolist()) for run in stages.values()]
     counts = fine.column_counts
     return _result(space, problem.known, averaged(fitted), names, counts, options, chosen, stages, coded.n_rows)
@@ -162,33 +148,21 @@ def _fit_model(
     rows are left to do.
     """
     rng = np.random.default_rng(seed)
-    tol = max(options.tol * float(np.clip(rows.n_rows / COARSER_ROWS, 1.0, COARSEST)), choice.tol)
-    most = len(rows) / 2 if choice.tol else len(rows)  # a run that ends early has no time to save
-    sizes = [n for n in (START_ROWS, *part_sizes(len(rows))) if n < most]
-    parts = [rows.take(spread_positions(len(rows), n, rng)) for n in sizes]
+    # a run that ends early has no time to save
+    parts = growing_parts(rows, rng, len(rows) / 2 if choice.tol else None)
     start = record.begun(problem.known, choice.n_components)
     if start is None:
-        sample = parts[0] if parts else rows.take(np.arange(len(rows)))
+        sample = parts[0] if parts else in_memory(rows)
         start = start_factors(sample, problem.known, choice.n_components, rng)
         record.begin(start)
-    for part in parts:
-        own = record.of_part(len(part))
-        start = solve(
-            TreesEM(start, tol=PART_TOL * tol),
-            replace(problem, rows=part.tree_engine(), n_rows=part.n_rows),
-            max_steps=options.max_iter,
-            callback=callback,
-            resume=own.reached(problem.known, choice.n_components),
-            on_state=own.on_state,
-        ).value
-    solution = solve(
-        TreesEM(start, tol=tol),
-        problem,
-        max_steps=options.max_iter,
-        callback=callback,
-        keep_on_interrupt=options.keep_on_interrupt,
-        resume=record.reached(problem.known, choice.n_components),
-        on_state=record.on_state,
+
+    def run(record: TreeRecord, problem: TreesProblem) -> Run[TreesProblem, TreesState]:
+        return Run(problem, record.reached(problem.known, choice.n_components), record.on_state)
+
+    runs = (
+        run(record.of_part(len(part)), replace(problem, rows=part.tree_engine(), n_rows=part.n_rows)) for part in parts
     )
+    tol = max(coarser(options.tol, rows.n_rows), choice.tol)
+    solution = solve_growing(TreesEM, start, runs, run(record, problem), tol, options, callback)
     record.flush()
     return solution
