@@ -1,6 +1,6 @@
 /** The state of a page: what is known, what came before, and the answers as far as they are computed. */
 
-import { computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals-core";
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals-core";
 import { type Column, Model, type ModelParts, type Region } from "../model/model.ts";
 import { byGroups, type Group, groups } from "../model/pairs.ts";
 import { Answers, Rows } from "./answers.ts";
@@ -20,11 +20,8 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
 const LITTLE = 3;
-/**
- * Milliseconds of a step above which another thread computes those that follow, and below which it no longer does. A
- * thread adds some 20 to a step, and slices keep the page awake without it: docs/explore.md has the figures.
- */
-const [SLOW, QUICK] = [90, 45];
+/** Milliseconds of a step above which another thread is started, which computes those that follow. */
+const SLOW = 30;
 /** Milliseconds that a drawing waits for the answers, so that there is but one. */
 const SOON = 60;
 /** Milliseconds after which cards are drawn though others in view are not there yet. */
@@ -80,11 +77,6 @@ export class Explorer {
   /** When the last change was made. */
   private began = 0;
 
-  /** Whether steps take so long that another thread computes them. */
-  private helped = false;
-  /** Steps in a row that took the other thread little time. */
-  private quick = 0;
-  private readonly slow = new Set<string>();
   private last: Answers | undefined;
 
   constructor(
@@ -92,12 +84,7 @@ export class Explorer {
     private readonly helper?: Helper,
   ) {
     this.model = new Model(parts);
-    if (helper) {
-      helper.onFailure = () => {
-        this.helped = false;
-        this.again();
-      };
-    }
+    if (helper) helper.onFailure = () => this.again();
     const { columns } = this.model;
     this.gaps = new Map(
       columns.flatMap((column, n): [number, number][] => (column.gapOf >= 0 ? [[column.gapOf, n]] : [])),
@@ -116,6 +103,11 @@ export class Explorer {
 
   get columns(): readonly Column[] {
     return this.model.columns;
+  }
+
+  /** Whether another thread computes. */
+  private get helped(): boolean {
+    return this.helper?.ready ?? false;
   }
 
   /** Answers of a condition, from before if it was asked lately. */
@@ -154,32 +146,32 @@ export class Explorer {
   }
 
   put(next: Situation, step = true): void {
-    this.before ??= this.situation.value;
-    if (step) {
-      const same = situationText(this.before) === situationText(next);
-      if (!same) {
-        this.past.value = [...this.past.value, this.before].slice(-MOST_PAST);
-        this.future.value = [];
-      }
-      this.before = undefined;
-    }
-    this.situation.value = next;
+    const before = this.before ?? this.situation.value;
+    this.before = step ? undefined : before;
+    if (step && situationText(before) !== situationText(next)) {
+      this.move(next, [...this.past.value, before].slice(-MOST_PAST), []);
+    } else this.situation.value = next;
+  }
+
+  /** Change the situation and the steps around it together, so that nothing is drawn in between. */
+  private move(next: Situation, past: readonly Situation[], future: readonly Situation[]): void {
+    batch(() => {
+      this.situation.value = next;
+      this.past.value = past;
+      this.future.value = future;
+    });
   }
 
   undo(): void {
     const last = this.past.value.at(-1);
     if (!last) return;
-    this.future.value = [...this.future.value, this.situation.value];
-    this.past.value = this.past.value.slice(0, -1);
-    this.situation.value = last;
+    this.move(last, this.past.value.slice(0, -1), [...this.future.value, this.situation.value]);
   }
 
   redo(): void {
     const next = this.future.value.at(-1);
     if (!next) return;
-    this.past.value = [...this.past.value, this.situation.value];
-    this.future.value = this.future.value.slice(0, -1);
-    this.situation.value = next;
+    this.move(next, [...this.past.value, this.situation.value], this.future.value.slice(0, -1));
   }
 
   clear(): void {
@@ -239,16 +231,15 @@ export class Explorer {
     const conditions = ["a", "b"].filter((key) => key === "a" || parts.has(key));
     const sort = parts.get("sort") as Sort;
     const position = (value: string | undefined) => (value && this.cards.includes(Number(value)) ? Number(value) : -1);
-    this.sort.value = SORTS.includes(sort) ? sort : "table";
-    this.target.value = position(parts.get("of"));
-    this.pair.value = (parts.get("pair") ?? "")
-      .split(".")
-      .map(position)
-      .filter((n) => n >= 0)
-      .slice(0, 2);
-    this.put({
-      conditions: conditions.map((key) => readCondition(parts.get(key) ?? "", this.columns)),
-      active: parts.get("on") === "b" && conditions.length > 1 ? 1 : 0,
+    const pair = (parts.get("pair") ?? "").split(".").map(position);
+    batch(() => {
+      this.sort.value = SORTS.includes(sort) ? sort : "table";
+      this.target.value = position(parts.get("of"));
+      this.pair.value = pair.filter((n) => n >= 0).slice(0, 2);
+      this.put({
+        conditions: conditions.map((key) => readCondition(parts.get(key) ?? "", this.columns)),
+        active: parts.get("on") === "b" && conditions.length > 1 ? 1 : 0,
+      });
     });
   }
 
@@ -292,10 +283,10 @@ export class Explorer {
     return all.some((m) => [...this.answers.value, this.prior].some((answers) => answers.ready && !answers.has(m)));
   }
 
-  /** Whether the answers for the cards in view may come any moment, so that drawing can wait for them. */
-  get expects(): boolean {
-    if (performance.now() > this.began + SOON) return false;
-    return this.answers.value.some((each) => !each.ready) || !this.seesAll();
+  /** Milliseconds that drawing can wait, since the answers for the cards in view may come any moment. */
+  get patience(): number {
+    const expects = this.answers.value.some((each) => !each.ready) || !this.seesAll();
+    return expects ? Math.max(this.began + SOON - performance.now(), 0) : 0;
   }
 
   // ---- work --------------------------------------------------------------------------------------------------------
@@ -338,12 +329,19 @@ export class Explorer {
   }
 
   private request(answers: Answers, columns: readonly number[]): void {
-    const key = answers.ready ? `${written(answers.condition)} ${columns.join()}` : written(answers.condition);
-    this.helper?.ask(key, evidenceOf(this.columns, answers.condition), columns, (reply) => {
-      answers.take(reply, columns);
-      this.calm(reply.milliseconds);
+    const { condition } = answers;
+    this.helper?.ask(written(condition), evidenceOf(this.columns, condition), columns, (reply) => {
+      answers.take(reply);
       this.again();
     });
+  }
+
+  /** Ask the other thread for columns of the answers that it began; of those it has not been asked for yet. */
+  private requestMissing(columns: readonly number[]): void {
+    for (const answers of this.helped ? this.answers.value : []) {
+      const missing = columns.filter((n) => answers.ready && !answers.has(n));
+      if (missing.length && !answers.local) this.request(answers, missing.slice(0, FEW));
+    }
   }
 
   /** Do what is left in slices, so that the page stays awake; what is in view comes first, and mostly at once. */
@@ -362,9 +360,10 @@ export class Explorer {
       this.version.value++;
     }
     this.complete = complete;
-    this.weigh();
-    if (over) this.busy.value = false;
-    else if (this.jobs.length && !this.waiting) {
+    if (over) {
+      this.busy.value = false;
+      this.weigh();
+    } else if (this.jobs.length && !this.waiting) {
       this.waiting = true;
       setTimeout(() => {
         this.waiting = false;
@@ -373,23 +372,9 @@ export class Explorer {
     }
   }
 
-  /** If two steps took long, let another thread do those that follow; the first one is slow anyway. */
+  /** If a step took long, start another thread. */
   private weigh(): void {
-    if (this.helped || !this.helper || this.helper.failed) return;
-    for (const answers of this.answers.value) {
-      if (answers !== this.prior && answers.cost > SLOW) this.slow.add(written(answers.condition));
-    }
-    this.helped = this.slow.size > 1;
-    if (this.slow.size) this.helper.prepare();
-  }
-
-  /** If two steps took little, do those that follow here: a thread costs a frame or so by itself. */
-  private calm(milliseconds: number): void {
-    this.quick = milliseconds < QUICK ? this.quick + 1 : 0;
-    if (this.quick < 2) return;
-    this.helped = false;
-    this.quick = 0;
-    this.slow.clear();
+    if (this.answers.value.some((answers) => answers.cost > SLOW)) this.helper?.prepare();
   }
 
   private spend(milliseconds: number): void {
@@ -402,24 +387,21 @@ export class Explorer {
   }
 
   private *inView(): Generator<void> {
-    // what another thread began, it goes on with
-    for (const answers of this.helped ? this.answers.value : []) {
-      const missing = this.wanted().filter((n) => answers.ready && !answers.has(n));
-      if (missing.length && !answers.local) this.request(answers, missing);
-    }
+    this.requestMissing(this.wanted());
     for (const n of [...this.seen]) yield* this.fill(n);
   }
 
   /** Margins of all columns, if there are not so many that it would take long. */
   private *everything(): Generator<void> {
     const wanted = this.cards.length <= FEW || this.sort.value === "moved" || this.condition.size > 0;
+    if (wanted) this.requestMissing([...this.cards, ...this.gaps.values()]);
     for (const n of wanted ? this.cards : []) yield* this.fill(n);
   }
 
   private *fill(n: number): Generator<void> {
     for (const m of [n, ...(this.gaps.has(n) ? [this.gaps.get(n)!] : [])]) {
       for (const answers of [...this.answers.value, this.prior]) {
-        if (answers.has(m) || !answers.ready || (this.helped && !answers.local && this.seen.has(n))) continue;
+        if (answers.has(m) || !answers.ready || (this.helped && !answers.local)) continue;
         answers.margin(m);
         yield;
       }
