@@ -52,7 +52,7 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   const ask = () => {
     if (asked) return;
     asked = true;
-    requestAnimationFrame(draw);
+    queueMicrotask(draw);
   };
   const stop = effect(() => {
     // all that the view reads
