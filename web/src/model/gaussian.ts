@@ -246,18 +246,19 @@ export function regression(
   const scales = new Float64Array(some.length);
   for (let s = 0; s < some.length; s++) {
     const c = some[s];
-    const gain = gains.subarray(s * k, (s + 1) * k);
+    const at = s * k;
     let explained = 0;
     for (let i = 0; i < k; i++) {
       let sum = covariance[others[i] * d + c];
-      for (let m = 0; m < i; m++) sum -= root[i * k + m] * gain[m];
-      gain[i] = sum / root[i * k + i];
-      explained += gain[i] * gain[i];
+      for (let m = 0; m < i; m++) sum -= root[i * k + m] * gains[at + m];
+      const gain = sum / root[i * k + i];
+      gains[at + i] = gain;
+      explained += gain * gain;
     }
     for (let i = k - 1; i >= 0; i--) {
-      let sum = gain[i];
-      for (let m = i + 1; m < k; m++) sum -= root[m * k + i] * gain[m];
-      gain[i] = sum / root[i * k + i];
+      let sum = gains[at + i];
+      for (let m = i + 1; m < k; m++) sum -= root[m * k + i] * gains[at + m];
+      gains[at + i] = sum / root[i * k + i];
     }
     const variance = covariance[c * d + c];
     scales[s] = Math.sqrt(Math.max(variance - explained, 1e-12 * variance));
