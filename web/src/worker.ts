@@ -24,7 +24,8 @@ export interface Reply {
   /** Columns, and their cells; none if the evidence is impossible. */
   readonly columns: readonly number[];
   readonly margins: readonly Float64Array[];
-  /** Whether these are the last ones. */
+  /** Milliseconds that were spent on the question, and whether these are the last columns. */
+  readonly milliseconds: number;
   readonly done: boolean;
 }
 
@@ -87,33 +88,30 @@ class Server {
 
   constructor(private readonly model: Model) {}
 
+  /** Send the cells of columns in parts, until a newer question comes. */
   async answer({ id, key, evidence, columns }: Question): Promise<void> {
     this.newest = id;
+    let begin = performance.now();
     const posterior = this.posterior(key, evidence);
     const { logEvidence } = posterior;
-    const wanted = logEvidence > Number.NEGATIVE_INFINITY ? columns : [];
-    let begin = performance.now();
-    let sent = 0;
-    let margins: Float64Array[] = [];
-    const reply = (done: boolean) => {
-      const some = wanted.slice(sent, sent + margins.length);
+    let left = logEvidence > Number.NEGATIVE_INFINITY ? columns : [];
+    let milliseconds = 0;
+    do {
+      const margins: Float64Array[] = [];
+      while (margins.length < left.length && performance.now() < begin + PART) {
+        margins.push(posterior.margin(left[margins.length]));
+      }
+      milliseconds += performance.now() - begin;
+      const some = left.slice(0, margins.length);
+      left = left.slice(margins.length);
+      const reply: Reply = { id, logEvidence, columns: some, margins, milliseconds, done: !left.length };
       send(
-        { id, logEvidence, columns: some, margins, done },
+        reply,
         margins.map((margin) => margin.buffer),
       );
-      sent += some.length;
-      margins = [];
-    };
-    for (const n of wanted) {
-      margins.push(posterior.margin(n));
-      if (performance.now() < begin + PART) continue;
-      reply(sent + margins.length === wanted.length);
-      if (sent === wanted.length) return;
-      await new Promise((resolve) => setTimeout(resolve));
-      if (this.newest !== id) return;
+      if (left.length) await new Promise((resolve) => setTimeout(resolve));
       begin = performance.now();
-    }
-    reply(true);
+    } while (left.length && this.newest === id);
   }
 
   private posterior(key: string, evidence: Evidence): Posterior {

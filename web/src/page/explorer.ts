@@ -20,7 +20,7 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
 const LITTLE = 3;
-/** Milliseconds of a step above which another thread is started, which computes those that follow. */
+/** Milliseconds of a step above which another thread computes those that are like it. */
 const SLOW = 30;
 /** Milliseconds that a drawing waits for the answers, so that there is but one. */
 const SOON = 60;
@@ -78,6 +78,9 @@ export class Explorer {
   private began = 0;
 
   private last: Answers | undefined;
+  /** Milliseconds that steps of each sort took of late, wherever they were computed. */
+  private readonly costs = new Map<string, number>();
+  private readonly weighed = new WeakSet<Answers>();
 
   constructor(
     parts: ModelParts,
@@ -105,9 +108,14 @@ export class Explorer {
     return this.model.columns;
   }
 
-  /** Whether another thread computes. */
+  /** Whether another thread can compute. */
   private get helped(): boolean {
     return this.helper?.ready ?? false;
+  }
+
+  /** Whether another thread is to find the answers: if those of the same sort took long, or there were none yet. */
+  private leaves(condition: Condition): boolean {
+    return this.helped && (this.costs.get(sortOf(this.columns, condition)) ?? Number.POSITIVE_INFINITY) > SLOW;
   }
 
   /** Answers of a condition, from before if it was asked lately. */
@@ -115,7 +123,7 @@ export class Explorer {
     const key = written(condition);
     let found = this.kept.get(key);
     if (!found) {
-      found = new Answers(this.model, condition, this.helped);
+      found = new Answers(this.model, condition, this.leaves(condition));
       if (this.kept.size > 60) for (const old of [...this.kept.keys()].slice(1, 30)) this.kept.delete(old);
       this.kept.set(key, found);
     }
@@ -332,6 +340,7 @@ export class Explorer {
     const { condition } = answers;
     this.helper?.ask(written(condition), evidenceOf(this.columns, condition), columns, (reply) => {
       answers.take(reply);
+      if (reply.done) this.learn(condition, reply.milliseconds);
       this.again();
     });
   }
@@ -372,9 +381,20 @@ export class Explorer {
     }
   }
 
-  /** If a step took long, start another thread. */
+  /** Learn what the answers cost that were computed here; if one took long, start another thread. */
   private weigh(): void {
-    if (this.answers.value.some((answers) => answers.cost > SLOW)) this.helper?.prepare();
+    for (const answers of this.answers.value) {
+      if (!answers.local || this.weighed.has(answers)) continue;
+      this.weighed.add(answers);
+      // the first answers wait for the browser to compile, so they tell little of others
+      if (answers !== this.prior) this.learn(answers.condition, answers.cost);
+      if (answers.cost > SLOW) this.helper?.prepare();
+    }
+  }
+
+  private learn(condition: Condition, milliseconds: number): void {
+    const sort = sortOf(this.columns, condition);
+    this.costs.set(sort, 0.5 * ((this.costs.get(sort) ?? milliseconds) + milliseconds));
   }
 
   private spend(milliseconds: number): void {
@@ -466,6 +486,13 @@ export class Explorer {
 function holds(region: Region, value: number): boolean {
   if (region.kind === "interval") return region.low <= value && value <= region.high;
   return region.kind === "point" ? region.value === value : region.values.includes(value);
+}
+
+/** How many numbers are known as ranges and as values: conditions with as many of both take about as long. */
+function sortOf(columns: readonly Column[], condition: Condition): string {
+  const numbers = [...condition].filter(([n]) => !columns[n].categories);
+  const values = numbers.filter(([, known]) => known.kind === "value").length;
+  return `${numbers.length - values} ${values}`;
 }
 
 function situationText({ conditions, active }: Situation): string {
