@@ -39,7 +39,7 @@ STATES = {
     "a range and a category": ["0r-1~1_12s0", "4r-1~1_14s1", "8r-1~2_19s0.1"],
 }
 N_ROUNDS = 6
-# From setting the address, as a link does, to the frame with all cards. The page draws at once, or is busy until it has;
+# From setting the address, as a link does, to the frame with all cards. The page draws at once, or is busy until then;
 # frames that are asked for meanwhile would put that one off.
 _TIME = """
 const [state, done] = arguments;

@@ -293,16 +293,14 @@ export class Explorer {
 
   /** Milliseconds that drawing can wait, since the answers for the cards in view may come any moment. */
   get patience(): number {
-    const expects = this.answers.value.some((each) => !each.ready) || !this.seesAll();
-    return expects ? Math.max(this.began + SOON - performance.now(), 0) : 0;
+    return this.hasAll() ? 0 : Math.max(this.began + SOON - performance.now(), 0);
   }
 
   // ---- work --------------------------------------------------------------------------------------------------------
 
   private restart(sort: Sort, target: number, pair: readonly number[], begins = true): void {
     this.complete = false;
-    this.drawn = performance.now();
-    if (begins) this.began = this.drawn;
+    if (begins) this.began = this.drawn = performance.now();
     this.consult();
     this.jobs = [this.inView()];
     if (this.answers.value.some((answers) => !answers.ready)) {
@@ -337,11 +335,16 @@ export class Explorer {
   }
 
   private request(answers: Answers, columns: readonly number[]): void {
-    const { condition } = answers;
+    const { condition, ready } = answers;
     this.helper?.ask(written(condition), evidenceOf(this.columns, condition), columns, (reply) => {
       answers.take(reply);
-      if (reply.done) this.learn(condition, reply.milliseconds);
-      this.again();
+      if (reply.done && !ready) {
+        this.learn(condition, reply.milliseconds);
+        this.again();
+      } else {
+        if (reply.done) this.jobs.push(this.everything());
+        this.work();
+      }
     });
   }
 
@@ -362,7 +365,7 @@ export class Explorer {
     if (this.seesAll()) this.spend(LITTLE);
     const over = !this.jobs.length && !this.helper?.busy;
     // cards in view are drawn together, when all are there; only slow ones are drawn one after the other
-    const complete = this.seesAll() && !this.helper?.busy;
+    const complete = this.hasAll();
     const late = !complete && performance.now() > this.drawn + PATIENCE;
     if ((complete && !this.complete) || late || over) {
       this.drawn = performance.now();
@@ -404,6 +407,11 @@ export class Explorer {
 
   private seesAll(): boolean {
     return ![...this.seen].some((n) => this.draws(n));
+  }
+
+  /** Whether the answers for all cards in view are there. */
+  private hasAll(): boolean {
+    return this.answers.value.every((answers) => answers.ready) && this.seesAll();
   }
 
   private *inView(): Generator<void> {
