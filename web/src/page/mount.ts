@@ -36,7 +36,7 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   let later: ReturnType<typeof setTimeout> | undefined;
   const draw = () => {
     asked = false;
-    if (explorer.patience) return; // something has changed since: there is a drawing to come
+    if (later !== undefined) return; // something has changed since: there is a drawing to come
     render(view(explorer, tools), root);
     if (!drawn && root.querySelector(".picture, .bars")) {
       drawn = true;
@@ -50,6 +50,7 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
     for (const card of cards) watched.add(card);
   };
   const ask = () => {
+    later = undefined;
     if (asked) return;
     asked = true;
     queueMicrotask(draw);
@@ -62,7 +63,7 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
     clearTimeout(later);
     const { patience } = explorer;
     if (patience) {
-      // no frame until then: one that shows nothing new would keep the next one waiting
+      // nothing is drawn until then: a frame that shows nothing new would put off the next one
       root.toggleAttribute("data-busy", true);
       later = setTimeout(ask, patience);
     } else ask();
