@@ -473,16 +473,76 @@ def test_cards_do_not_run_away_while_one_is_dragged(page, pages):
     assert [head.text for head in page.find_elements("css selector", ".card h2")] != names
 
 
+def helped(driver):
+    """Number of questions that the second thread has answered."""
+    return driver.execute_script("return performance.getEntriesByName('jointwise helped').length")
+
+
+def processor(driver):
+    """Milliseconds of processor time that scripts have used in the page's own thread."""
+    found = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return 1e3 * next(each["value"] for each in found if each["name"] == "ScriptDuration")
+
+
+def told(driver):
+    """All that the page says of the columns."""
+    return driver.execute_script("return document.querySelector('table.unseen').textContent")
+
+
+def slow_page(driver, path):
+    """Open a page whose steps are slow, and wait until its second thread is ready."""
+    open_page(driver, path)
+    driver.execute_script("location.hash = 'a=0r-1~1_1r0~1_2r-1~2'")
+    settled(driver)
+    end = time.monotonic() + 20
+    while not driver.execute_script("return performance.getEntriesByName('jointwise helper ready').length"):
+        assert time.monotonic() < end, "the second thread did not come up"
+        time.sleep(0.02)
+
+
 def test_slow_steps_are_computed_in_another_thread(window, pages):
-    open_page(window, pages["heavy"])
-    for k in range(6):
+    slow_page(window, pages["heavy"])
+    window.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+    before = helped(window)
+    for k in range(1, 6):
+        start = processor(window)
         window.execute_script(f"location.hash = 'a=0r-1~1_1r-{k}~1_2r-1~2'")
         settled(window)
-    assert window.execute_script("return performance.getEntriesByName('jointwise helped').length") > 0
+        # a longer task would be felt; the step takes some 200 ms
+        assert processor(window) - start < 50
+        assert helped(window) == before + k
     given = heavy().mixture.log_probability({0: Interval(-1, 1), 1: Interval(-5, 1), 2: Interval(-1, 2)})
     assert one(window, ".evidence").text == f"probability {percent(np.exp(given))}"
+    found = told(window)
+    # the same without a second thread
+    script = window.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": "delete window.Worker"})
+    try:
+        for state in ("a=0r-1~1_1r-4~1_2r-1~2", "a=0r-1~1_1r-5~1_2r-1~2"):
+            open_page(window, pages["heavy"], state)
+        assert told(window) == found
+        assert helped(window) == 0
+    finally:
+        window.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
+def test_a_newer_question_does_not_wait_for_the_second_thread(window, pages):
+    slow_page(window, pages["heavy"])
+    before = helped(window)
+    window.execute_async_script("""
+        const done = arguments[0];
+        const states = [1, 2, 3, 4, 5, 6, 7, 8].map((k) => `a=0r-1~1_1r-${k}~1_2r-1~2`);
+        const step = () => {
+          location.hash = states.shift();
+          if (states.length) setTimeout(step, 20); else done();
+        };
+        step();
+    """)
+    settled(window)
+    assert helped(window) < before + 8
+    found = told(window)
     click(window, "[data-do=undo]")
-    assert one(window, ".chip:nth-child(1)").text
     assert len(chips(window)) == 3
     click(window, "[data-do=clear]")
     assert chips(window) == []
+    open_page(window, pages["heavy"], "a=0r-1~1_1r-8~1_2r-1~2")
+    assert told(window) == found

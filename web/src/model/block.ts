@@ -411,11 +411,7 @@ export class Block implements Expert {
     const { gains, scale } = this.byOthers(branch, c, own);
     const start = this.intercept(branch, c, gains, 0);
     const [low, high] = [branch.low[own], branch.high[own]];
-    const cut = nodes.weights.map((w, i) => {
-      let centre = start;
-      for (let j = 0; j < k; j++) centre += gains[j] * nodes.points[i * k + j];
-      return w / intervalMass((low - centre) / scale, (high - centre) / scale);
-    });
+    const cut = weightsOfCuts(nodes, start, gains, scale, low, high);
     bins.gather(nodes, cut, start, gains, 0, scale, weight);
     for (let i = 0; i < bins.length; i++) {
       addCut(edges, bins.means[i], bins.scales[i], low, high, weight * bins.weights[i], out, false);
@@ -438,4 +434,23 @@ export class Block implements Expert {
     gains.set(found.gains.subarray(own), own + 1);
     return { gains, scale: found.scales[0] };
   }
+}
+
+/** Weights of points, divided by the mass in a window of Gaussians with means `start + Σ_j gain_j x_j` at the points x. */
+function weightsOfCuts(
+  { points, weights }: Nodes,
+  start: number,
+  gains: Float64Array,
+  scale: number,
+  low: number,
+  high: number,
+): Float64Array {
+  const out = new Float64Array(weights.length);
+  const k = gains.length;
+  for (let i = 0, p = 0; i < out.length; i++) {
+    let centre = start;
+    for (let j = 0; j < k; j++) centre += gains[j] * points[p++];
+    out[i] = weights[i] / intervalMass((low - centre) / scale, (high - centre) / scale);
+  }
+  return out;
 }

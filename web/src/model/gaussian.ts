@@ -110,6 +110,10 @@ export class Bins {
     }
     const width = BIN * Math.min(1 / Math.cbrt(share), WIDEST);
     const size = Math.min(Math.floor((high - low) / (width * scale)) + 1, MOST_BINS);
+    if (size === 1 && weights === nodes.weights) {
+      this.gatherAll(moments(nodes), mean, gains, at, scale);
+      return;
+    }
     const unit = size > 1 ? (size - 1e-9) / (high - low) : 0;
     const { sums } = this;
     sums.fill(0, 0, 3 * size);
@@ -133,6 +137,56 @@ export class Bins {
       this.scales[this.length++] = Math.sqrt(scale * scale + Math.max(sums[place + 2] / w - offset * offset, 0));
     }
   }
+
+  /** All as one, from the moments of the points alone. */
+  private gatherAll(
+    { means, covariance }: Moments,
+    mean: number,
+    gains: Float64Array,
+    at: number,
+    scale: number,
+  ): void {
+    let centre = mean;
+    let variance = scale * scale;
+    for (let j = 0, place = 0; j < means.length; j++, place++) {
+      const gain = gains[at + j];
+      centre += gain * means[j];
+      for (let m = 0; m < j; m++) variance += 2 * gain * gains[at + m] * covariance[place++];
+      variance += gain * gain * covariance[place];
+    }
+    this.means[0] = centre;
+    this.weights[0] = 1;
+    this.scales[0] = Math.sqrt(variance);
+    this.length = 1;
+  }
+}
+
+/** Means of the coordinates of points, and their covariance, in half of a square: by rows up to the diagonal. */
+interface Moments {
+  readonly means: Float64Array;
+  readonly covariance: Float64Array;
+}
+
+const known = new WeakMap<Nodes, Moments>();
+
+/** Moments of points, found once. */
+function moments(nodes: Nodes): Moments {
+  let found = known.get(nodes);
+  if (found) return found;
+  const { points, weights, least } = nodes;
+  const k = least.length;
+  const means = new Float64Array(k);
+  const covariance = new Float64Array((k * (k + 1)) / 2);
+  for (let i = 0, p = 0; i < weights.length; i++) for (let j = 0; j < k; j++) means[j] += weights[i] * points[p++];
+  for (let i = 0, p = 0; i < weights.length; i++, p += k) {
+    for (let j = 0, at = 0; j < k; j++) {
+      const weighed = weights[i] * (points[p + j] - means[j]);
+      for (let m = 0; m <= j; m++) covariance[at++] += weighed * (points[p + m] - means[m]);
+    }
+  }
+  found = { means, covariance };
+  known.set(nodes, found);
+  return found;
 }
 
 /** Condition a Gaussian on values of some coordinates, in place; returns their log-density. */
@@ -192,18 +246,19 @@ export function regression(
   const scales = new Float64Array(some.length);
   for (let s = 0; s < some.length; s++) {
     const c = some[s];
-    const gain = gains.subarray(s * k, (s + 1) * k);
+    const at = s * k;
     let explained = 0;
     for (let i = 0; i < k; i++) {
       let sum = covariance[others[i] * d + c];
-      for (let m = 0; m < i; m++) sum -= root[i * k + m] * gain[m];
-      gain[i] = sum / root[i * k + i];
-      explained += gain[i] * gain[i];
+      for (let m = 0; m < i; m++) sum -= root[i * k + m] * gains[at + m];
+      const gain = sum / root[i * k + i];
+      gains[at + i] = gain;
+      explained += gain * gain;
     }
     for (let i = k - 1; i >= 0; i--) {
-      let sum = gain[i];
-      for (let m = i + 1; m < k; m++) sum -= root[m * k + i] * gain[m];
-      gain[i] = sum / root[i * k + i];
+      let sum = gains[at + i];
+      for (let m = i + 1; m < k; m++) sum -= root[m * k + i] * gains[at + m];
+      gains[at + i] = sum / root[i * k + i];
     }
     const variance = covariance[c * d + c];
     scales[s] = Math.sqrt(Math.max(variance - explained, 1e-12 * variance));

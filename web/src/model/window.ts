@@ -202,8 +202,7 @@ function onLattice({ mean, low, high, order, root }: Box, share: number): Nodes 
   const [n, generator] = LATTICES.find(([size]) => size >= MOST * share) ?? LATTICES[LATTICES.length - 1];
   roomFor(n, k);
   const y = new Float64Array(k);
-  const step = new Float64Array(k).fill(1);
-  for (let j = 1; j < k; j++) step[j] = (step[j - 1] * generator) % n;
+  const shares = lattice(n, generator, k);
   let top = NEGATIVE_INFINITY;
   for (let i = 0; i < n; i++) {
     let log = 0;
@@ -212,9 +211,7 @@ function onLattice({ mean, low, high, order, root }: Box, share: number): Nodes 
       let centre = mean[order[j]];
       for (let m = 0; m < j; m++) centre += root[j * k + m] * y[m];
       const scale = root[j * k + j];
-      // folded, and never at an end, which may be infinite
-      const u = Math.min(1 - Math.abs((2 * ((i * step[j]) % n) + 1) / n - 1), 1 - 0.25 / n);
-      log += draw((low[order[j]] - centre) / scale, (high[order[j]] - centre) / scale, u);
+      log += draw((low[order[j]] - centre) / scale, (high[order[j]] - centre) / scale, shares[i * k + j]);
       mass *= drawn.mass;
       y[j] = drawn.point;
       points[i * k + order[j]] = centre + scale * y[j];
@@ -224,6 +221,23 @@ function onLattice({ mean, low, high, order, root }: Box, share: number): Nodes 
   }
   for (let i = 0; i < n; i++) weights[i] = top > NEGATIVE_INFINITY ? Math.exp(weights[i] - top) : 0;
   return collected(n, k, top - Math.log(n), share);
+}
+
+const lattices = new Map<string, Float64Array>();
+/** Points of a lattice in the unit cube, by rows: folded, and never at an end, which may be infinite. */
+function lattice(n: number, generator: number, k: number): Float64Array {
+  const key = `${n} ${k}`;
+  let found = lattices.get(key);
+  if (!found) {
+    found = new Float64Array(n * k);
+    for (let j = 0, step = 1; j < k; j++, step = (step * generator) % n) {
+      for (let i = 0; i < n; i++) {
+        found[i * k + j] = Math.min(1 - Math.abs((2 * ((i * step) % n) + 1) / n - 1), 1 - 0.25 / n);
+      }
+    }
+    lattices.set(key, found);
+  }
+  return found;
 }
 
 /** What `draw` has found: a point, and a factor of its probability. */

@@ -72,9 +72,9 @@ export class Answers {
   }
 
   /** What another thread has found. */
-  take(reply: Reply, columns: readonly number[]): void {
-    this.log = reply.logEvidence;
-    reply.margins.forEach((margin, i) => {
+  take({ logEvidence, columns, margins }: Reply): void {
+    this.log = logEvidence;
+    margins.forEach((margin, i) => {
       this.margins.set(columns[i], margin);
     });
   }

@@ -1,6 +1,6 @@
 /** The state of a page: what is known, what came before, and the answers as far as they are computed. */
 
-import { computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals-core";
+import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals-core";
 import { type Column, Model, type ModelParts, type Region } from "../model/model.ts";
 import { byGroups, type Group, groups } from "../model/pairs.ts";
 import { Answers, Rows } from "./answers.ts";
@@ -20,11 +20,8 @@ export const SORTS: readonly Sort[] = ["table", "name", "moved", "ask"];
 /** Milliseconds of work between two frames. */
 const SLICE = 30;
 const LITTLE = 3;
-/**
- * Milliseconds of a step above which another thread computes those that follow, and below which it no longer does. A
- * thread adds some 20 to a step, and slices keep the page awake without it: docs/explore.md has the figures.
- */
-const [SLOW, QUICK] = [90, 45];
+/** Milliseconds of a step above which another thread computes those that are like it. */
+const SLOW = 30;
 /** Milliseconds that a drawing waits for the answers, so that there is but one. */
 const SOON = 60;
 /** Milliseconds after which cards are drawn though others in view are not there yet. */
@@ -80,24 +77,17 @@ export class Explorer {
   /** When the last change was made. */
   private began = 0;
 
-  /** Whether steps take so long that another thread computes them. */
-  private helped = false;
-  /** Steps in a row that took the other thread little time. */
-  private quick = 0;
-  private readonly slow = new Set<string>();
   private last: Answers | undefined;
+  /** Milliseconds that steps of each sort took of late, wherever they were computed. */
+  private readonly costs = new Map<string, number>();
+  private readonly weighed = new WeakSet<Answers>();
 
   constructor(
     parts: ModelParts,
     private readonly helper?: Helper,
   ) {
     this.model = new Model(parts);
-    if (helper) {
-      helper.onFailure = () => {
-        this.helped = false;
-        this.again();
-      };
-    }
+    if (helper) helper.onFailure = () => this.again();
     const { columns } = this.model;
     this.gaps = new Map(
       columns.flatMap((column, n): [number, number][] => (column.gapOf >= 0 ? [[column.gapOf, n]] : [])),
@@ -118,12 +108,22 @@ export class Explorer {
     return this.model.columns;
   }
 
+  /** Whether another thread can compute. */
+  private get helped(): boolean {
+    return this.helper?.ready ?? false;
+  }
+
+  /** Whether another thread is to find the answers: if those of the same sort took long, or there were none yet. */
+  private leaves(condition: Condition): boolean {
+    return this.helped && (this.costs.get(sortOf(this.columns, condition)) ?? Number.POSITIVE_INFINITY) > SLOW;
+  }
+
   /** Answers of a condition, from before if it was asked lately. */
   private answersOf(condition: Condition): Answers {
     const key = written(condition);
     let found = this.kept.get(key);
     if (!found) {
-      found = new Answers(this.model, condition, this.helped);
+      found = new Answers(this.model, condition, this.leaves(condition));
       if (this.kept.size > 60) for (const old of [...this.kept.keys()].slice(1, 30)) this.kept.delete(old);
       this.kept.set(key, found);
     }
@@ -154,32 +154,32 @@ export class Explorer {
   }
 
   put(next: Situation, step = true): void {
-    this.before ??= this.situation.value;
-    if (step) {
-      const same = situationText(this.before) === situationText(next);
-      if (!same) {
-        this.past.value = [...this.past.value, this.before].slice(-MOST_PAST);
-        this.future.value = [];
-      }
-      this.before = undefined;
-    }
-    this.situation.value = next;
+    const before = this.before ?? this.situation.value;
+    this.before = step ? undefined : before;
+    if (step && situationText(before) !== situationText(next)) {
+      this.move(next, [...this.past.value, before].slice(-MOST_PAST), []);
+    } else this.situation.value = next;
+  }
+
+  /** Change the situation and the steps around it together, so that nothing is drawn in between. */
+  private move(next: Situation, past: readonly Situation[], future: readonly Situation[]): void {
+    batch(() => {
+      this.situation.value = next;
+      this.past.value = past;
+      this.future.value = future;
+    });
   }
 
   undo(): void {
     const last = this.past.value.at(-1);
     if (!last) return;
-    this.future.value = [...this.future.value, this.situation.value];
-    this.past.value = this.past.value.slice(0, -1);
-    this.situation.value = last;
+    this.move(last, this.past.value.slice(0, -1), [...this.future.value, this.situation.value]);
   }
 
   redo(): void {
     const next = this.future.value.at(-1);
     if (!next) return;
-    this.past.value = [...this.past.value, this.situation.value];
-    this.future.value = this.future.value.slice(0, -1);
-    this.situation.value = next;
+    this.move(next, [...this.past.value, this.situation.value], this.future.value.slice(0, -1));
   }
 
   clear(): void {
@@ -239,16 +239,15 @@ export class Explorer {
     const conditions = ["a", "b"].filter((key) => key === "a" || parts.has(key));
     const sort = parts.get("sort") as Sort;
     const position = (value: string | undefined) => (value && this.cards.includes(Number(value)) ? Number(value) : -1);
-    this.sort.value = SORTS.includes(sort) ? sort : "table";
-    this.target.value = position(parts.get("of"));
-    this.pair.value = (parts.get("pair") ?? "")
-      .split(".")
-      .map(position)
-      .filter((n) => n >= 0)
-      .slice(0, 2);
-    this.put({
-      conditions: conditions.map((key) => readCondition(parts.get(key) ?? "", this.columns)),
-      active: parts.get("on") === "b" && conditions.length > 1 ? 1 : 0,
+    const pair = (parts.get("pair") ?? "").split(".").map(position);
+    batch(() => {
+      this.sort.value = SORTS.includes(sort) ? sort : "table";
+      this.target.value = position(parts.get("of"));
+      this.pair.value = pair.filter((n) => n >= 0).slice(0, 2);
+      this.put({
+        conditions: conditions.map((key) => readCondition(parts.get(key) ?? "", this.columns)),
+        active: parts.get("on") === "b" && conditions.length > 1 ? 1 : 0,
+      });
     });
   }
 
@@ -292,18 +291,16 @@ export class Explorer {
     return all.some((m) => [...this.answers.value, this.prior].some((answers) => answers.ready && !answers.has(m)));
   }
 
-  /** Whether the answers for the cards in view may come any moment, so that drawing can wait for them. */
-  get expects(): boolean {
-    if (performance.now() > this.began + SOON) return false;
-    return this.answers.value.some((each) => !each.ready) || !this.seesAll();
+  /** Milliseconds that drawing can wait, since the answers for the cards in view may come any moment. */
+  get patience(): number {
+    return this.hasAll() ? 0 : Math.max(this.began + SOON - performance.now(), 0);
   }
 
   // ---- work --------------------------------------------------------------------------------------------------------
 
   private restart(sort: Sort, target: number, pair: readonly number[], begins = true): void {
     this.complete = false;
-    this.drawn = performance.now();
-    if (begins) this.began = this.drawn;
+    if (begins) this.began = this.drawn = performance.now();
     this.consult();
     this.jobs = [this.inView()];
     if (this.answers.value.some((answers) => !answers.ready)) {
@@ -338,12 +335,25 @@ export class Explorer {
   }
 
   private request(answers: Answers, columns: readonly number[]): void {
-    const key = answers.ready ? `${written(answers.condition)} ${columns.join()}` : written(answers.condition);
-    this.helper?.ask(key, evidenceOf(this.columns, answers.condition), columns, (reply) => {
-      answers.take(reply, columns);
-      this.calm(reply.milliseconds);
-      this.again();
+    const { condition, ready } = answers;
+    this.helper?.ask(written(condition), evidenceOf(this.columns, condition), columns, (reply) => {
+      answers.take(reply);
+      if (reply.done && !ready) {
+        this.learn(condition, reply.milliseconds);
+        this.again();
+      } else {
+        if (reply.done) this.jobs.push(this.everything());
+        this.work();
+      }
     });
+  }
+
+  /** Ask the other thread for columns of the answers that it began; of those it has not been asked for yet. */
+  private requestMissing(columns: readonly number[]): void {
+    for (const answers of this.helped ? this.answers.value : []) {
+      const missing = columns.filter((n) => answers.ready && !answers.has(n));
+      if (missing.length && !answers.local) this.request(answers, missing.slice(0, FEW));
+    }
   }
 
   /** Do what is left in slices, so that the page stays awake; what is in view comes first, and mostly at once. */
@@ -355,16 +365,17 @@ export class Explorer {
     if (this.seesAll()) this.spend(LITTLE);
     const over = !this.jobs.length && !this.helper?.busy;
     // cards in view are drawn together, when all are there; only slow ones are drawn one after the other
-    const complete = this.seesAll() && !this.helper?.busy;
+    const complete = this.hasAll();
     const late = !complete && performance.now() > this.drawn + PATIENCE;
     if ((complete && !this.complete) || late || over) {
       this.drawn = performance.now();
       this.version.value++;
     }
     this.complete = complete;
-    this.weigh();
-    if (over) this.busy.value = false;
-    else if (this.jobs.length && !this.waiting) {
+    if (over) {
+      this.busy.value = false;
+      this.weigh();
+    } else if (this.jobs.length && !this.waiting) {
       this.waiting = true;
       setTimeout(() => {
         this.waiting = false;
@@ -373,23 +384,20 @@ export class Explorer {
     }
   }
 
-  /** If two steps took long, let another thread do those that follow; the first one is slow anyway. */
+  /** Learn what the answers cost that were computed here; if one took long, start another thread. */
   private weigh(): void {
-    if (this.helped || !this.helper || this.helper.failed) return;
     for (const answers of this.answers.value) {
-      if (answers !== this.prior && answers.cost > SLOW) this.slow.add(written(answers.condition));
+      if (!answers.local || this.weighed.has(answers)) continue;
+      this.weighed.add(answers);
+      // the first answers wait for the browser to compile, so they tell little of others
+      if (answers !== this.prior) this.learn(answers.condition, answers.cost);
+      if (answers.cost > SLOW) this.helper?.prepare();
     }
-    this.helped = this.slow.size > 1;
-    if (this.slow.size) this.helper.prepare();
   }
 
-  /** If two steps took little, do those that follow here: a thread costs a frame or so by itself. */
-  private calm(milliseconds: number): void {
-    this.quick = milliseconds < QUICK ? this.quick + 1 : 0;
-    if (this.quick < 2) return;
-    this.helped = false;
-    this.quick = 0;
-    this.slow.clear();
+  private learn(condition: Condition, milliseconds: number): void {
+    const sort = sortOf(this.columns, condition);
+    this.costs.set(sort, 0.5 * ((this.costs.get(sort) ?? milliseconds) + milliseconds));
   }
 
   private spend(milliseconds: number): void {
@@ -401,25 +409,27 @@ export class Explorer {
     return ![...this.seen].some((n) => this.draws(n));
   }
 
+  /** Whether the answers for all cards in view are there. */
+  private hasAll(): boolean {
+    return this.answers.value.every((answers) => answers.ready) && this.seesAll();
+  }
+
   private *inView(): Generator<void> {
-    // what another thread began, it goes on with
-    for (const answers of this.helped ? this.answers.value : []) {
-      const missing = this.wanted().filter((n) => answers.ready && !answers.has(n));
-      if (missing.length && !answers.local) this.request(answers, missing);
-    }
+    this.requestMissing(this.wanted());
     for (const n of [...this.seen]) yield* this.fill(n);
   }
 
   /** Margins of all columns, if there are not so many that it would take long. */
   private *everything(): Generator<void> {
     const wanted = this.cards.length <= FEW || this.sort.value === "moved" || this.condition.size > 0;
+    if (wanted) this.requestMissing([...this.cards, ...this.gaps.values()]);
     for (const n of wanted ? this.cards : []) yield* this.fill(n);
   }
 
   private *fill(n: number): Generator<void> {
     for (const m of [n, ...(this.gaps.has(n) ? [this.gaps.get(n)!] : [])]) {
       for (const answers of [...this.answers.value, this.prior]) {
-        if (answers.has(m) || !answers.ready || (this.helped && !answers.local && this.seen.has(n))) continue;
+        if (answers.has(m) || !answers.ready || (this.helped && !answers.local)) continue;
         answers.margin(m);
         yield;
       }
@@ -484,6 +494,13 @@ export class Explorer {
 function holds(region: Region, value: number): boolean {
   if (region.kind === "interval") return region.low <= value && value <= region.high;
   return region.kind === "point" ? region.value === value : region.values.includes(value);
+}
+
+/** How many numbers are known as ranges and as values: conditions with as many of both take about as long. */
+function sortOf(columns: readonly Column[], condition: Condition): string {
+  const numbers = [...condition].filter(([n]) => !columns[n].categories);
+  const values = numbers.filter(([, known]) => known.kind === "value").length;
+  return `${numbers.length - values} ${values}`;
 }
 
 function situationText({ conditions, active }: Situation): string {

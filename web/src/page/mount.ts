@@ -33,13 +33,10 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   const watched = new Set<Element>();
   let asked = false;
   let drawn = false;
+  let later: ReturnType<typeof setTimeout> | undefined;
   const draw = () => {
-    if (explorer.expects) {
-      root.toggleAttribute("data-busy", true);
-      requestAnimationFrame(draw);
-      return;
-    }
     asked = false;
+    if (later !== undefined) return; // something has changed since: there is a drawing to come
     render(view(explorer, tools), root);
     if (!drawn && root.querySelector(".picture, .bars")) {
       drawn = true;
@@ -52,15 +49,24 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
     watched.clear();
     for (const card of cards) watched.add(card);
   };
+  const ask = () => {
+    later = undefined;
+    if (asked) return;
+    asked = true;
+    queueMicrotask(draw);
+  };
   const stop = effect(() => {
     // all that the view reads
     const { situation, sort, target, pair, search, version, busy, heat, told, past, future } = explorer;
     for (const each of [situation, sort, target, pair, search, version, busy, heat, told, past, future, redrawn])
       void each.value;
-    if (!asked) {
-      asked = true;
-      requestAnimationFrame(draw);
-    }
+    clearTimeout(later);
+    const { patience } = explorer;
+    if (patience) {
+      // nothing is drawn until then: a frame that shows nothing new would put off the next one
+      root.toggleAttribute("data-busy", true);
+      later = setTimeout(ask, patience);
+    } else ask();
   });
   const keys = (event: KeyboardEvent) => {
     // a page is alone in its window; a widget is not
@@ -69,6 +75,7 @@ export function mount(root: HTMLElement, explorer: Explorer, linked: boolean): (
   root.ownerDocument.addEventListener("keydown", keys);
   return () => {
     stop();
+    clearTimeout(later);
     watcher.disconnect();
     root.ownerDocument.removeEventListener("keydown", keys);
     render("", root);
