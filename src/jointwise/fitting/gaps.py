@@ -69,7 +69,7 @@ def telling_gaps(rows: Rows, axes: Sequence[Axis]) -> tuple[str, ...]:
     sample = sample.canonical()
     assert sample.weights is not None  # canonical rows have them
     parts = []
-    for held, rest in fold_weights(sample.weights, n, rng):
+    for held, rest in fold_weights(sample, n, rng):
         if held.any() and rest.any():
             training, part = sample.with_weights(rest), sample.with_weights(held)
             assert part.weights is not None

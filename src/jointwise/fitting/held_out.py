@@ -62,8 +62,7 @@ def held_out_check(
     taken = _sampled(rows, rng)
     repeats = 1.0 if taken.weights is None else _repeats(taken.weights)
     sample = taken.canonical()
-    assert sample.weights is not None  # canonical rows have them
-    held, rest = fold_weights(sample.weights, n, rng)[0]
+    held, rest = fold_weights(sample, n, rng)[0]
     part = sample.with_weights(held)
     training = sample.with_weights(rest)
     learned = short_fit(training, choice, rng, min(n_starts, MOST_STARTS))
