@@ -15,10 +15,13 @@ from jointwise.exceptions import InputError
 from jointwise.solvers import solve
 from jointwise.solvers.blocks_em import (
     KAPPA,
+    STEADYING,
+    WIDENING,
     BlockFactors,
     BlocksEM,
     BlocksProblem,
     settled_scale,
+    widened,
 )
 
 
@@ -210,3 +213,52 @@ def test_two_groups_are_found():
     value = solve(BlocksEM(start, tol=1e-8), problem, max_steps=200).value
     np.testing.assert_allclose(value.weights[1], group.mean(), atol=0.02)
     np.testing.assert_allclose(value.means[:, 0], [0.0, 3.0], atol=0.05)
+
+
+def test_scale_is_the_harmonic_mean_of_steadied_covariances():
+    problem, start, *_ = make(F=3)
+    sums = problem.sums(start)
+    means = problem.maximised(start, sums).means
+    d, total = len(problem.centre), sums.totals.sum()
+    scatters = []
+    for r in range(3):
+        away = means[r] - start.means[r]  # sums are about the means they were taken with
+        first, second = sums.firsts[r], sums.seconds[r]
+        scatter = second - np.outer(first, away) - np.outer(away, first) + sums.totals[r] * np.outer(away, away)
+        scatters.append(scatter + KAPPA * np.outer(means[r] - problem.centre, means[r] - problem.centre))
+    mean = sum(scatters) / total + np.diag(problem.trace)
+    inverse = np.zeros((d, d))
+    for r in range(3):
+        steadied = (scatters[r] + STEADYING * d * mean) / (sums.totals[r] + STEADYING * d)
+        inverse += sums.totals[r] / total * np.linalg.inv(steadied)
+    expected = np.linalg.inv(inverse) + np.diag(problem.trace)
+    np.testing.assert_allclose(problem.pooled(start, sums).scale, expected, rtol=1e-8)
+    assert (np.linalg.eigvalsh(mean + np.diag(problem.trace) - expected) > -1e-12).all()  # never above the mean
+
+
+def test_scale_of_one_component_is_its_covariance():
+    problem, start, *_ = make(F=1)
+    sums = problem.sums(start)
+    found = problem.pooled(start, sums).scale
+    one = replace(problem, nu=1e-12).maximised(start, sums).covariances[0]
+    np.testing.assert_allclose(found, one + np.diag(problem.trace), rtol=1e-6)
+
+
+def test_scale_is_positive_where_a_column_is_the_sum_of_others():
+    problem, start, *_ = make(F=3)
+    sums = problem.sums(start)
+    twice = np.array([[1.0, 0, 0], [0, 1.0, 0], [1.0, 1.0, 0]])  # the third is the sum of the first two
+    flat = replace(sums, firsts=sums.firsts @ twice.T, seconds=twice @ sums.seconds @ twice.T)
+    many = replace(flat, totals=1e6 * flat.totals, firsts=1e6 * flat.firsts, seconds=1e6 * flat.seconds)
+    for each in (flat, many):
+        scale = problem.pooled(start, each).scale
+        assert np.linalg.eigvalsh(scale).min() >= 0.99 * problem.trace.min()
+
+
+def test_few_rows_widen_components_and_many_do_not():
+    _, start, *_ = make(F=3)
+    few, many = widened(start, 30.0, 2.0), widened(start, 1e9, 2.0)
+    for r, n in enumerate(30.0 * start.weights):
+        factor = 1 + WIDENING * 3 * n / max(n + 2.0, 1.0) ** 2
+        np.testing.assert_allclose(few.covariances[r], factor * start.covariances[r])
+    np.testing.assert_allclose(many.covariances, start.covariances, rtol=1e-6)

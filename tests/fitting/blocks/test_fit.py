@@ -136,8 +136,8 @@ def test_groups_far_apart_need_few_components_and_a_weak_prior():
     truth = logsumexp([law.logpdf(rows[4000:]) for law in laws], axis=0).mean() - np.log(4)
     model = GaussianBlocks("none", random_state=0).fit(rows[:4000])
     assert model.fit_.choice.n_components <= 12
-    assert model.nu_ <= 0.5
-    assert model.score(rows[4000:]) > truth - 0.05
+    assert model.nu_ <= 3.0  # of a prior that is thin wherever a group is
+    assert model.score(rows[4000:]) > truth - 0.02
 
 
 def test_no_score_is_computed_twice(monkeypatch):

@@ -19,7 +19,7 @@ from jointwise.fitting.choice.uphill import ScoreBook, climb, nearest
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, averaged
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, averaged, widened
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
@@ -255,4 +255,5 @@ def short_run(
 ) -> BlockFactors:
     """Return factors after a few steps from groups of rows: enough to compare choices by."""
     problem, start = settled_start(design, problem, rows, n_components, groups)
-    return solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
+    found = solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
+    return widened(found, problem.n_rows, problem.nu)
