@@ -1,19 +1,18 @@
 """Bins that tell nearly the same about atoms, merged for EM.
 
 EM sees a bin only through the shares that atoms have of it. Where neighbouring bins have the same shares, their rows
-have the same posteriors, whatever the coefficients: such bins are as good as one. Bins are made before the dictionary is
-known, and most are far narrower than its atoms, so EM on merged bins is several times cheaper and ends in the same place.
-What is compared or reported is computed on the bins themselves.
+have the same posteriors, whatever the coefficients: such bins are as good as one. Bins are made before the dictionary
+is known, and most are far narrower than its atoms, so EM on merged bins costs a third and ends in the same place. What
+is compared or reported is computed on the bins themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from jointwise._typing import FloatArray, IntArray
+from jointwise._typing import IntArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.engines.atoms import Masses, Places
 from jointwise.rows.base import Rows
@@ -38,9 +37,7 @@ def merged_bins(rows: Rows, problem: RowsProblem, most_apart: float = SAME_SHARE
     """
     if len(rows) > MERGED_ROWS:
         return rows, problem
-    firsts = [
-        first_bins(axis, masses, most_apart) for axis, masses in zip(rows.axes, problem.masses, strict=True)
-    ]
+    firsts = [first_bins(axis, masses, most_apart) for axis, masses in zip(rows.axes, problem.masses, strict=True)]
     merged = rows.regrouped([_merged_axis(axis, first) for axis, first in zip(rows.axes, firsts, strict=True)])
     masses = tuple(_merged_masses(d, first) for d, first in zip(problem.masses, firsts, strict=True))
     return merged, replace(problem, masses=masses, rows=merged.engine())

@@ -11,6 +11,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
+from jointwise.engines import PosteriorEngine
 from jointwise.engines.compiled_parts import in_threads, n_cores
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import held_out_gains
@@ -39,7 +40,7 @@ ROWS_PER_COMPONENT = 5
 # Smallest gain, in nats per row, that keeps the search going.
 LEAST_GAIN = 1e-4
 # Runs that are only compared stop early.
-SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
+SEARCH_TOL, SEARCH_STEPS = 1e-4, 15
 # Learning atoms takes longer than all else, so it must gain more, in nats per row.
 LEARNING_GAIN = 1e-3
 # Smaller tables overfit learned atoms, and cannot tell families of atoms apart.
@@ -242,13 +243,18 @@ class _Fold:
         return [self._part.take(np.arange(start, n, BLOCKS)) for start in range(min(BLOCKS, n))]
 
     @cached_property
+    def engines(self) -> list[PosteriorEngine]:
+        """The blocks, ready for passes."""
+        return [block.engine() for block in self.blocks]
+
+    @cached_property
     def sizes(self) -> FloatArray:
         """Rows of each block."""
         return np.array([block.n_rows for block in self.blocks])
 
     def prepare(self) -> None:
         """Make all that is made once, before threads ask for it."""
-        _ = self.blocks, self.problem, self.merged
+        _ = self.engines, self.problem, self.merged
 
     @cached_property
     def problem(self) -> RowsProblem:
@@ -339,7 +345,7 @@ class _Search:
         """Return the scores of a fold, computed anew."""
         fold, rng = self.folds[k], np.random.default_rng(self._seed + k)
         models = [self._fitted(fold, tried, rng) for _ in range(self._n_models)]
-        return tuple((held_out_gains(models, fold.blocks) + fold.independence(models[0].problem)).tolist())
+        return tuple((held_out_gains(models, fold.engines) + fold.independence(models[0].problem)).tolist())
 
     def _fitted(self, fold: _Fold, tried: Tried, rng: np.random.Generator) -> Learned:
         factors = short_run(replace(fold.merged, beta=tried.beta), tried.n_components, rng)
