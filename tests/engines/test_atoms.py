@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jointwise.engines.atoms import Places, StackedAtoms, leap
+from jointwise.engines.atoms import Places, StackedAtoms, leap, weighted_log
 from jointwise.engines.base import LEAST_FACTOR, PosteriorCounts
+from jointwise.engines.compiled_margins import LEAST_MASS
 
 
 def dense(masses):
@@ -80,3 +81,13 @@ def test_leap_agrees_with_plain_numpy():
     for rows in (slice(1, 4), slice(4, 8)):
         expected[rows] /= expected[rows].sum(axis=0)
     np.testing.assert_allclose(leap(start, first, second, np.array([0, 3, 7])), expected, rtol=1e-9)
+
+
+def test_weighted_log_is_a_sum_of_logarithms_also_of_tiny_numbers():
+    rng = np.random.default_rng(0)
+    point = np.exp(-rng.uniform(0, 600, (20, 9)))
+    point[:3] = rng.random((3, 9))
+    point[4, 2:4] = 0.0
+    weights = np.where(np.arange(20) % 5 == 0, 0.0, rng.random(20))
+    expected = weights @ np.log(np.maximum(point, LEAST_MASS)).sum(axis=1)
+    assert weighted_log(point, weights) == pytest.approx(expected, rel=1e-12)

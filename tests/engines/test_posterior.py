@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jointwise.engines import ReferenceEngine, posterior_engine
 from jointwise.engines.compiled import CompiledEngine
+from jointwise.engines.compiled_bundles import LEAST_ROWS, Bundles
 
 ENGINES = [ReferenceEngine, CompiledEngine]
 # Sums of a few thousand terms of size one in float64, taken in another order.
@@ -122,3 +123,32 @@ def test_small_tables_stay_plain_and_large_ones_are_compiled():
     small, large = np.zeros((20, 5), dtype=np.uint8), np.zeros((100_000, 5), dtype=np.uint8)
     assert isinstance(posterior_engine(small, [1] * 5), ReferenceEngine)
     assert isinstance(posterior_engine(large, [1] * 5), CompiledEngine)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(100, 400),
+    n_bins=st.lists(st.integers(1, 4), min_size=2, max_size=20),
+    gaps=st.booleans(),
+)
+@settings(deadline=None, max_examples=40)
+def test_columns_taken_together_agree_with_a_loop(seed, n, n_bins, gaps):
+    rng = np.random.default_rng(seed)
+    codes, tables, mixing = random_case(rng, n, n_bins, 3)
+    codes = codes if gaps else np.minimum(codes, np.array(n_bins) - 1).astype(np.uint8)
+    bundles = Bundles.of(codes, n_bins)
+    assert bundles.sizes.sum() == len(n_bins)
+    assert bundles.n_bins.max() <= max(n // LEAST_ROWS, max(n_bins) + 1)
+    found = CompiledEngine(codes, n_bins).posterior_counts(tables, mixing)
+    assert_agrees(found, looped(codes, n_bins, np.ones(n), tables, mixing))
+
+
+def test_products_of_columns_taken_together_do_not_underflow():
+    codes = np.zeros((5_000, 60), dtype=np.uint8)
+    codes[0] = 1
+    tables = np.full((120, 2), 1e-30)
+    tables[:, 1] = 1e-29
+    found = CompiledEngine(codes, [2] * 60).posterior_counts(tables, np.array([0.5, 0.5]))
+    assert len(Bundles.of(codes, [2] * 60)) == 8
+    np.testing.assert_allclose(found.totals, [0.0, 5_000.0], atol=1e-30)
+    assert found.log_likelihood == pytest.approx(5_000 * (np.log(0.5) + 60 * np.log(1e-29)), rel=1e-12)

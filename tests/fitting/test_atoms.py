@@ -10,7 +10,7 @@ from jointwise.axes import BinnedAxis
 from jointwise.datasets import gaussians
 from jointwise.families import Gaussian, Laplace, StudentT
 from jointwise.fitting import atoms as module
-from jointwise.fitting.atoms import HOLD_ROWS, Learned, learn_atoms, moved
+from jointwise.fitting.atoms import HOLD_ROWS, Learned, learn_atoms, moved, slopes
 from jointwise.fitting.problem import rows_problem
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import RowsEM, solve, start_around
@@ -92,3 +92,24 @@ def test_coarse_atoms_gain_on_fresh_rows():
     fits = [fit_models(rows, [before.dictionaries], 6, 4.0, learn_dictionary=learn).density for learn in (False, True)]
     gain = fits[1].logpdf(fresh) - fits[0].logpdf(fresh)
     assert gain.mean() > 5 * gain.std() / np.sqrt(len(gain))
+
+
+@pytest.mark.parametrize("spikes", [(), (0.3,)])
+@pytest.mark.parametrize(
+    "family",
+    [
+        Gaussian(loc=[-1.0, 0.5, 90.0], scale=[0.3, 2.0, 0.1]),
+        Laplace(loc=[-1.03, 0.51], scale=[0.3, 2.0]),  # not on an edge: a cusp has two slopes
+        StudentT(df=[3.0, 1.5], loc=[0.0, 1.0], scale=[0.5, 4.0]),
+    ],
+)
+def test_slopes_are_those_of_finite_differences(family, spikes):
+    axis = BinnedAxis(np.linspace(-4, 4, 33), spikes=spikes)
+    step = 1e-6 * family.scale
+
+    def masses(loc, scale):
+        return Dictionary((family.at(loc, scale),)).masses(axis)
+
+    by_loc = (masses(family.loc + step, family.scale) - masses(family.loc - step, family.scale)) / 2e-6
+    by_scale = (masses(family.loc, family.scale + step) - masses(family.loc, family.scale - step)) / 2e-6
+    np.testing.assert_allclose(slopes(family, axis), [by_loc, by_scale], atol=1e-8)

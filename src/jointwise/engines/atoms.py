@@ -23,6 +23,9 @@ from jointwise.engines.compiled_margins import (
 )
 from jointwise.engines.compiled_parts import FAST, locked
 
+# A product of masses below this may underflow with the next one.
+SMALL_PRODUCT = 1e-15
+
 
 @dataclass(frozen=True, eq=False)
 class Places:
@@ -223,6 +226,39 @@ def _normalise(columns: AnyArray, sums: AnyArray, fallback: AnyArray) -> None:
     for l in range(columns.shape[0]):
         for r in range(len(sums)):
             columns[l, r] *= sums[r]
+
+
+def weighted_log(point: FloatArray, weights: FloatArray) -> float:
+    """Return the sum over l, r of weights[l] times the logarithm of point[l, r], not below `LEAST_MASS`.
+
+    Parameters
+    ----------
+    point : array of shape (L, F)
+    weights : array of shape (L,)
+        Atoms of weight zero do not count.
+
+    Examples
+    --------
+    >>> weighted_log(np.array([[1.0, np.e], [0.0, 1.0]]), np.array([2.0, 0.0]))
+    2.0
+    """
+    return float(_weighted_log(locked(point), locked(weights)))
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _weighted_log(point: AnyArray, weights: AnyArray) -> float:
+    total = 0.0
+    for l in range(point.shape[0]):
+        if weights[l] == 0:
+            continue
+        own, product = 0.0, 1.0
+        for r in range(point.shape[1]):
+            if product < SMALL_PRODUCT:  # logarithms take longer than all else: one for many factors
+                own += np.log(product)
+                product = 1.0
+            product *= max(point[l, r], LEAST_MASS)
+        total += weights[l] * (own + np.log(product))
+    return total
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

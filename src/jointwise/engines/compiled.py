@@ -13,12 +13,13 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from jointwise._typing import AnyArray, CodeArray, FloatArray
+from jointwise._typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 from jointwise.engines.base import LEAST_FACTOR, PosteriorCounts, PosteriorEngine, bin_starts
+from jointwise.engines.compiled_bundles import Bundles
 from jointwise.engines.compiled_parts import in_threads, locked
 
-# The product is checked after this many columns, and scaled up if it is smaller than `_SMALL`. A factor is at least
-# `LEAST_FACTOR`, so it cannot underflow in between.
+# The product is checked at least after this many columns, and scaled up if it is smaller than `_SMALL`. A factor is at
+# least `LEAST_FACTOR`, so it cannot underflow in between.
 _GUARD = 8
 _SMALL = 1e-60
 # Rows taken at a time: their posteriors and the tables of one column stay in the processor's nearest cache.
@@ -48,6 +49,12 @@ class CompiledEngine(PosteriorEngine):
         self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, n_threads: int | None = None
     ) -> None:
         self._n_threads = n_threads
+        bundles = Bundles.of(codes, n_bins)
+        self._bundles = bundles if 2 * len(bundles) <= len(n_bins) else None
+        sizes = np.ones(len(n_bins), dtype=np.int64)
+        if self._bundles is not None:
+            codes, n_bins, sizes = bundles.codes(codes), bundles.n_bins.tolist(), bundles.sizes
+        self._checks = locked(_checks(sizes))
         self._codes = locked(codes)
         # without weights, a single one stands for all rows
         self._weights = locked(np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64))
@@ -59,7 +66,9 @@ class CompiledEngine(PosteriorEngine):
         """One pass over the rows; see `PosteriorEngine`."""
         if tables.min(initial=1.0) < LEAST_FACTOR:
             tables = np.maximum(tables, LEAST_FACTOR)
-        tables, mixing = locked(tables), locked(mixing)
+        n_bins = len(tables)
+        tables = locked(tables if self._bundles is None else self._bundles.tables(tables))
+        mixing = locked(mixing)
         n, n_parts = len(self._codes), 1
         if self._codes.size * len(mixing) > ONE_THREAD:
             n_parts = self._n_threads or numba.get_num_threads()
@@ -70,20 +79,32 @@ class CompiledEngine(PosteriorEngine):
             rows = slice(part * n // n_parts, (part + 1) * n // n_parts)
             weights = self._weights[rows] if len(self._weights) > 1 else self._weights
             log_likelihood: float = _run(
-                self._codes[rows], self._n_bins, self._starts, tables, mixing, weights, counts[part], totals[part]
-            )
+                self._codes[rows], self._n_bins, self._starts, self._checks, tables, mixing, weights, counts[part],
+                totals[part],
+            )  # fmt: skip
             return log_likelihood
 
         log_likelihoods = in_threads(run, n_parts, n_parts)
-        if n_parts == 1:
-            return PosteriorCounts(counts[0], totals[0], log_likelihoods[0])
-        return PosteriorCounts(counts.sum(axis=0), totals.sum(axis=0), float(np.sum(log_likelihoods)))
+        found = counts[0] if n_parts == 1 else counts.sum(axis=0)
+        if self._bundles is not None:
+            found = self._bundles.counts(found, n_bins)
+        return PosteriorCounts(found, totals.sum(axis=0), float(np.sum(log_likelihoods)))
+
+
+def _checks(sizes: IntArray) -> BoolArray:
+    """Return after which bundles, of these numbers of columns, the product is checked: before `_GUARD` more columns."""
+    checked, since = np.zeros(len(sizes), dtype=bool), 0
+    for bundle, following in enumerate([*sizes.tolist()[1:], _GUARD]):
+        since += int(sizes[bundle])
+        checked[bundle] = since + following > _GUARD
+        since = 0 if checked[bundle] else since
+    return checked
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
 def _run(
-    codes: AnyArray, n_bins: AnyArray, starts: AnyArray, tables: AnyArray, mixing: AnyArray, weights: AnyArray,
-    counts: AnyArray, totals: AnyArray,
+    codes: AnyArray, n_bins: AnyArray, starts: AnyArray, checks: AnyArray, tables: AnyArray, mixing: AnyArray,
+    weights: AnyArray, counts: AnyArray, totals: AnyArray,
 ) -> float:  # fmt: skip
     """Take one run of rows; add to counts (bins, F) and totals (F,), return the log-likelihood."""
     n, n_columns = codes.shape
@@ -108,7 +129,7 @@ def _run(
                 if code < end:  # no view of a row here: counting references to it would take longer
                     for r in range(n_components):
                         posterior[i, r] *= tables[start + code, r]
-            if column % _GUARD == _GUARD - 1:
+            if checks[column]:
                 for i in range(n_here):
                     largest = posterior[i, 0]
                     for r in range(1, n_components):

@@ -115,8 +115,13 @@ class Truncated(Derived):
 
     def take(self, index: ArrayLike) -> Truncated:
         """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
-        low, high = (end[np.asarray(index)] if isinstance(end, np.ndarray) else end for end in (self.low, self.high))
-        return Truncated(self.base.take(index), low, high)
+        index = np.asarray(index)
+        low, high = (end[index] if isinstance(end, np.ndarray) else end for end in (self.low, self.high))
+        family = object.__new__(Truncated)  # atoms that were checked, whose mass inside is known
+        values = {"base": self.base.take(index), "low": low, "high": high, "_total": self._total[index]}
+        for name, value in values.items():
+            object.__setattr__(family, name, value)
+        return family
 
     @cached_property
     def _total(self) -> FloatArray:

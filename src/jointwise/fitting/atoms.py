@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.axes import Axis
+from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.engines.atoms import Masses, Places
 from jointwise.engines.base import PosteriorCounts
@@ -33,8 +33,6 @@ HOLD_ROWS = 20.0
 STEPS_PER_MOVE, MOST_MOVES = 2, 25
 # Longest move: in scales for the location, and for the logarithm of the scale. Fisher scoring is local.
 LONGEST_MOVE = 0.5
-# Step of the finite differences, in scales.
-STEP = 1e-4
 # Added to the information matrix, which is singular for an atom without rows.
 RIDGE = 1e-9
 
@@ -144,19 +142,22 @@ def moved(dictionary: Dictionary, axis: Axis, shares: FloatArray) -> Dictionary:
     columns = stacked_slices([f.n_atoms for f in dictionary.families])
     return Dictionary(
         tuple(
-            _moved_family(f, axis, shares[:, own]) if isinstance(f, LocationScale) else f
+            _moved_family(f, axis, shares[:, own])
+            if isinstance(f, LocationScale) and isinstance(axis, BinnedAxis)
+            else f
             for f, own in zip(dictionary.families, columns, strict=True)
         )
     )
 
 
-def _moved_family(family: LocationScale, axis: Axis, shares: FloatArray) -> LocationScale:
+def _moved_family(family: LocationScale, axis: BinnedAxis, shares: FloatArray) -> LocationScale:
     """Take one Fisher scoring step for every atom; halve it if it leads downhill, skip it if halving does not help."""
-    step_loc, step_log_scale = _scoring_step(family, axis, shares)
-    best, reached = family, _log_likelihood(family, axis, shares)
+    masses = _masses(family, axis)
+    step_loc, step_log_scale = _scoring_step(slopes(family, axis), masses, shares)
+    best, reached = family, _log_likelihood(masses, shares)
     for _ in range(4):
         trial = _shifted(family, step_loc, step_log_scale)
-        better = _log_likelihood(trial, axis, shares) >= reached
+        better = _log_likelihood(_masses(trial, axis), shares) >= reached
         if better.all():
             return trial
         step_loc, step_log_scale = (np.where(better, s, s / 2) for s in (step_loc, step_log_scale))
@@ -164,18 +165,29 @@ def _moved_family(family: LocationScale, axis: Axis, shares: FloatArray) -> Loca
     return best
 
 
-def _scoring_step(family: LocationScale, axis: Axis, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+def slopes(family: LocationScale, axis: BinnedAxis) -> FloatArray:
+    r"""Return the derivatives of the bin masses by location (in scales) and by log-scale; shape (2, n_bins, n_atoms).
+
+    With the density f of the standard form and z the edges in its units, they are the differences between the ends of a
+    bin of :math:`-f(z)` and of :math:`-z f(z)`; at infinite ends both are zero.
+    """
+    edges = axis.edges[:, None]
+    found = np.zeros((2, axis.n_bins, family.n_atoms))
+    with np.errstate(all="ignore"):  # far from an atom its density is zero
+        density = np.exp(family.logpdf(axis.edges)) * family.scale
+        at_edges = np.stack([density, np.where(density > 0, (edges - family.loc) / family.scale * density, 0.0)])
+    found[:, 1 : axis.n_intervals] = at_edges
+    found[:, : axis.n_intervals - 1] -= at_edges
+    return found
+
+
+def _scoring_step(slope: FloatArray, masses: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the inverse Fisher information times the gradient: steps of location (in scales) and log-scale."""
-    masses = np.maximum(_masses(family, axis), LEAST_MASS)
-    here = np.full(family.n_atoms, STEP)
-    slopes = [
-        (_masses(_shifted(family, a * here, b * here), axis) - _masses(_shifted(family, -a * here, -b * here), axis))
-        / (2 * STEP)
-        for a, b in ((1.0, 0.0), (0.0, 1.0))
-    ]
-    gradient = np.stack([(shares * slope / masses).sum(axis=0) for slope in slopes], axis=1)
-    information = np.array([[(a * b / masses).sum(axis=0) for b in slopes] for a in slopes]) * shares.sum(axis=0)
-    step = np.linalg.solve(information.transpose(2, 0, 1) + RIDGE * np.eye(2), gradient[:, :, None])[:, :, 0]
+    masses = np.maximum(masses, LEAST_MASS)
+    relative = slope / masses
+    gradient = np.einsum("il,ail->la", shares, relative)
+    information = np.einsum("ail,bil->lab", slope, relative) * shares.sum(axis=0)[:, None, None]
+    step = np.linalg.solve(information + RIDGE * np.eye(2), gradient[:, :, None])[:, :, 0]
     loc, log_scale = step.clip(-LONGEST_MOVE, LONGEST_MOVE).T
     return loc, log_scale
 
@@ -188,9 +200,9 @@ def _masses(family: LocationScale, axis: Axis) -> FloatArray:
     return Dictionary((family,)).masses(axis)
 
 
-def _log_likelihood(family: LocationScale, axis: Axis, shares: FloatArray) -> FloatArray:
+def _log_likelihood(masses: FloatArray, shares: FloatArray) -> FloatArray:
     """The quantity each atom maximises: the log-likelihood of its rows; shape (n_atoms,)."""
-    return np.asarray((shares * np.log(np.maximum(_masses(family, axis), LEAST_MASS))).sum(axis=0))
+    return np.asarray((shares * np.log(np.maximum(masses, LEAST_MASS))).sum(axis=0))
 
 
 def _objective(problem: RowsProblem, point: FloatArray, found: PosteriorCounts, held: Sequence[Masses]) -> float:

@@ -8,9 +8,9 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
+from jointwise.engines import PosteriorEngine
 from jointwise.fitting.atoms import Learned
 from jointwise.joint.product import ProductMixture, stacked
-from jointwise.rows.base import Rows
 from jointwise.solvers import Factors, RowsProblem
 from jointwise.solvers.accelerated import LEAST_MASS
 
@@ -46,17 +46,18 @@ def average_gain(fitted: Sequence[Learned]) -> float:
     return fitted[0].problem.rows.posterior_counts(*_mean_tables(fitted)).log_likelihood
 
 
-def held_out_gains(fitted: Sequence[Learned], parts: Sequence[Rows]) -> FloatArray:
+def held_out_gains(fitted: Sequence[Learned], parts: Sequence[PosteriorEngine]) -> FloatArray:
     """Log-likelihood of the bins of each of several parts of other rows beyond that of independence.
 
     Parameters
     ----------
     fitted : sequence of Learned
         The models, whose mean is scored.
-    parts : sequence of Rows
+    parts : sequence of PosteriorEngine
+        The coded rows of each part.
     """
     tables, mixing = _mean_tables(fitted)
-    return np.array([part.engine().posterior_counts(tables, mixing).log_likelihood for part in parts])
+    return np.array([part.posterior_counts(tables, mixing).log_likelihood for part in parts])
 
 
 def _mean_tables(fitted: Sequence[Learned]) -> tuple[FloatArray, FloatArray]:

@@ -19,6 +19,7 @@ from jointwise.fitting.average import average, average_gain, tidied
 from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoint
 from jointwise.fitting.choice import check_given, choose_model
 from jointwise.fitting.held_out import Repeated, held_out_check
+from jointwise.fitting.merging import merged_bins
 from jointwise.fitting.models import close_checkpoint, written_on_interrupt
 from jointwise.fitting.options import Options
 from jointwise.fitting.order import in_canonical_order
@@ -132,15 +133,16 @@ def _fit_model(
         independence = Factors(np.ones(1), tuple(m[:, None] for m in problem.margins))
         return Learned(tuple(dictionaries), problem, independence), None
     tol = tolerance(options, rows.n_rows)
+    merged_rows, merged = merged_bins(rows, problem)
     reached = record.reached(problem, choice.n_components)
     start = (
-        first_point(rows, problem, choice, options, rng, callback, record)
+        first_point(merged_rows, merged, choice, options, rng, callback, record)
         if reached is None
         else Factors.at(reached.state.point, problem.slices)
     )
     solution = solve(
         RowsEM(start, tol=tol),
-        problem,
+        merged,
         max_steps=options.max_iter,
         callback=callback,
         keep_on_interrupt=options.keep_on_interrupt,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import xlogy
 
-from jointwise._typing import FloatArray, IntArray
-from jointwise.engines.atoms import Masses, StackedAtoms
+from jointwise._typing import FloatArray
+from jointwise.engines.atoms import Masses, StackedAtoms, weighted_log
 from jointwise.engines.base import PosteriorCounts, PosteriorEngine
 from jointwise.exceptions import InputError
 from jointwise.solvers.accelerated import LEAST_MASS, AcceleratedEM
@@ -103,16 +104,13 @@ class RowsProblem:
         """Return the prior's penalty, beta times the sum over n, r of KL(m_n || B_n[:, r])."""
         if not self.beta:
             return 0.0
-        used, prior, centre = self._centre
-        logs = np.log(np.maximum(coefficients if used is None else coefficients[used], LEAST_MASS))
-        return float(coefficients.shape[1] * centre - prior @ logs.sum(axis=1))
+        return float(coefficients.shape[1] * self._centre - weighted_log(coefficients, self.prior))
 
     @cached_property
-    def _centre(self) -> tuple[IntArray | None, FloatArray, float]:
-        """Which atoms have prior rows (None: all), how many, and the sum of these times the logarithms of m_n."""
-        used = np.flatnonzero(self.prior > 0)
-        prior = self.prior[used]
-        return (None if len(used) == len(self.prior) else used), prior, float(prior @ np.log(prior / self.beta))
+    def _centre(self) -> float:
+        """The sum of the prior rows times the logarithms of m_n."""
+        margins = np.concatenate(self.margins)
+        return float(self.beta * xlogy(margins, margins).sum())
 
 
 @dataclass(frozen=True, eq=False)

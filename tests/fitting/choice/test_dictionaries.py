@@ -10,11 +10,12 @@ from scipy import stats
 from jointwise.axes import BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, UnknownNameError
-from jointwise.fitting.choice.candidates import candidate_dictionaries
+from jointwise.fitting.choice.candidates import _densities, _Margin, candidate_dictionaries
 from jointwise.fitting.choice.dictionaries import (
     SELECTION_GAIN,
     SELECTION_STEPS,
     SELECTION_TOL,
+    _each_masses,
     _Scored,
     _scored,
     as_good_as_best,
@@ -347,3 +348,17 @@ def test_numbers_whose_ratio_is_beyond_the_largest_number_have_candidates():
     counts = np.bincount(axis.index([1e300] * 10 + [1e-300, 0.0]), minlength=axis.n_bins).astype(float)
     for candidate in candidate_dictionaries(schema["x"], axis, counts):
         assert np.isfinite(candidate.sample(np.arange(candidate.n_atoms), np.random.default_rng(0))).all()
+
+
+@pytest.mark.parametrize("kind", ["continuous", "positive", "integer"])
+def test_candidates_evaluated_together_are_those_evaluated_alone(kind):
+    values = np.random.default_rng(0).normal(3.0, 1.0, 2_000)
+    values = {"continuous": values, "positive": np.exp(values), "integer": np.floor(np.exp(values))}[kind]
+    variable, axis, counts = margin(values)
+    made = _Margin(variable, axis, counts)
+    raw = list(_densities(made))
+    candidates = made.atoms_of_all(raw)
+    for found, masses, dictionary in zip(candidates, _each_masses(candidates, axis), raw, strict=True):
+        alone = made.atoms(dictionary)
+        assert found.summary() == alone.summary()
+        np.testing.assert_allclose(masses, alone.masses(axis), rtol=1e-9, atol=1e-15)

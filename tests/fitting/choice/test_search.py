@@ -110,7 +110,7 @@ def test_the_gain_of_an_average_is_that_of_the_mean_density():
             for model in models
         ]
         expected += weight * np.log(np.mean(densities) / alone)
-    np.testing.assert_allclose(held_out_gains(models, [fresh])[0], expected, rtol=1e-9)
+    np.testing.assert_allclose(held_out_gains(models, [fresh.engine()])[0], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -126,7 +126,9 @@ def test_categories_that_only_held_out_rows_have_say_nothing_about_components(se
     assert unmet.any()
     alone = part.take(np.flatnonzero(unmet))
     others = replace(alone, codes=np.column_stack([alone.codes[:, 0], np.full(len(alone), alone.n_bins[1])]))  # gaps
-    np.testing.assert_allclose(held_out_gains([fitted], [alone]), held_out_gains([fitted], [others]), rtol=1e-9)
+    np.testing.assert_allclose(
+        held_out_gains([fitted], [alone.engine()]), held_out_gains([fitted], [others.engine()]), rtol=1e-9
+    )
 
 
 def test_a_table_of_rare_categories_has_a_likelihood_below_one():

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
 
 from jointwise._checks import shown
-from jointwise._typing import CodeArray, FloatArray
+from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
-from jointwise.families import Exponential, Gamma, Gaussian, Laplace, LogNormal, StudentT
+from jointwise.families import Exponential, Family, Gamma, Gaussian, Laplace, LogNormal, StudentT
+from jointwise.families.joining import joined, kind_of
 from jointwise.tables.variables import Kind, Variable
 
 # Numbers of locations on [q0.5%, q99.5%], and scales in units of their distance. Well above 1, a mixture of neighbours
@@ -51,13 +52,62 @@ def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -
     points = axis.spikes if len(axis.spikes) else variable.spikes  # no bins of their own where each integer has one
     spikes = [Dictionary.points(points)] if len(points) else []
     if not margin.is_empty:
-        for candidate in _densities(margin):
-            yield sum(spikes, margin.atoms(candidate))
+        for candidate in margin.atoms_of_all(list(_densities(margin))):
+            yield sum(spikes, candidate)
     elif variable.kind is Kind.INTEGER:
         # no row has the values between the spikes, but they are integers too
         yield spikes[0] + margin.atoms(_between(variable))
     else:
         yield spikes[0]
+
+
+class Pool:
+    """The families of several dictionaries, those of one kind joined, so that all atoms are evaluated in a few calls.
+
+    Parameters
+    ----------
+    dictionaries : sequence of Dictionary
+        Families that several of them share are evaluated once.
+
+    Examples
+    --------
+    >>> one, other = (Dictionary.grid("gaussian", 0, 1, n=n, scale=1) for n in (2, 3))
+    >>> pool = Pool([one, other, one + other])
+    >>> pool.joined, pool.columns(one + other)
+    (Dictionary(5 gaussian), array([0, 1, 2, 3, 4]))
+    """
+
+    def __init__(self, dictionaries: Sequence[Dictionary]) -> None:
+        self._families = {id(f): f for d in dictionaries for f in d.families}  # kept, so that no id is used again
+        kinds: dict[Hashable, list[Family]] = {}
+        for family in self._families.values():
+            kinds.setdefault(kind_of(family), []).append(family)
+        self.joined = Dictionary(tuple(joined(of_kind) for of_kind in kinds.values()))
+        ordered = [family for of_kind in kinds.values() for family in of_kind]
+        ends = np.cumsum([family.n_atoms for family in ordered])
+        self._columns = {id(f): np.arange(end - f.n_atoms, end) for f, end in zip(ordered, ends, strict=True)}
+
+    def columns(self, dictionary: Dictionary) -> IntArray:
+        """Return the positions of a dictionary's atoms among all; shape (L,)."""
+        return np.concatenate([self._columns[id(family)] for family in dictionary.families])
+
+    def within(self, low: float, high: float) -> Callable[[Dictionary], Dictionary]:
+        """Return the map of each dictionary to its atoms cut to an interval, less those that lie mostly outside."""
+        inside = self.joined.closed_mass(low, high) > LEAST_INSIDE
+        cut: dict[int, Family] = {}
+        start = 0
+        for family in self.joined.families:
+            own = np.arange(start, start + family.n_atoms)
+            start += family.n_atoms
+            kept = own[inside[own]]
+            if not len(kept):
+                continue
+            truncated = Dictionary((family.take(kept - own[0]),)).truncate(low, high).families[0]
+            for key, columns in self._columns.items():
+                places = np.flatnonzero((kept >= columns[0]) & (kept <= columns[-1]))
+                if len(places):
+                    cut[key] = truncated.take(places)
+        return lambda dictionary: Dictionary(tuple(cut[id(f)] for f in dictionary.families if id(f) in cut))
 
 
 def _of_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
@@ -103,6 +153,11 @@ class _Margin:
     def atoms(self, dictionary: Dictionary) -> Dictionary:
         """Densities as atoms that the variable can have: on the integers, within the support."""
         return _within(self.variable, _of_kind(self.variable, dictionary))
+
+    def atoms_of_all(self, dictionaries: Sequence[Dictionary]) -> list[Dictionary]:
+        """Return `atoms` of each of several dictionaries."""
+        found = [_of_kind(self.variable, dictionary) for dictionary in dictionaries]
+        return list(map(Pool(found).within(*self.variable.support), found)) if self.variable.is_bounded else found
 
     def is_positive(self) -> bool:
         """Whether all values are positive, and so spread that their logarithms are easier to describe."""

@@ -15,10 +15,10 @@ import numpy as np
 
 from jointwise._checks import unknown_name
 from jointwise._typing import FloatArray
-from jointwise.axes import Axis, BinnedAxis
+from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary, innermost
 from jointwise.families import Gaussian, Laplace
-from jointwise.fitting.choice.candidates import FAMILIES, as_given, candidate_dictionaries, sharpened
+from jointwise.fitting.choice.candidates import FAMILIES, Pool, as_given, candidate_dictionaries, sharpened
 from jointwise.fitting.choice.folds import split_counts
 from jointwise.fitting.counted import Counted
 from jointwise.fitting.problem import smoothing_rows
@@ -155,16 +155,10 @@ def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.G
 
 
 def _each_masses(candidates: Sequence[Dictionary], axis: Axis) -> Iterator[FloatArray]:
-    """Yield the bin masses of each candidate; those of a batch of atoms that several share are computed once."""
-    if not isinstance(axis, BinnedAxis) or len(axis.spikes):
-        yield from (candidate.masses(axis) for candidate in candidates)
-        return
-    known: dict[int, FloatArray] = {}
-    for candidate in candidates:
-        for family in candidate.families:
-            if id(family) not in known:
-                known[id(family)] = family.partition(axis.edges)
-        yield np.concatenate([known[id(family)] for family in candidate.families], axis=1)
+    """Yield the bin masses of each candidate; atoms of one kind are computed together, and those shared once."""
+    pool = Pool(candidates)
+    masses = pool.joined.masses(axis)
+    yield from (masses[:, pool.columns(candidate)] for candidate in candidates)
 
 
 def as_good_as_best(scores: FloatArray, slack: float) -> list[int]:

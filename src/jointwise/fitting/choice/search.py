@@ -11,12 +11,14 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
+from jointwise.engines import PosteriorEngine
 from jointwise.engines.compiled_parts import in_threads, n_cores
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import held_out_gains
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import dictionary_options
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
+from jointwise.fitting.merging import merged_bins
 from jointwise.fitting.options import Options
 from jointwise.fitting.possible import UNMET_ROWS
 from jointwise.fitting.problem import rows_problem
@@ -38,7 +40,7 @@ ROWS_PER_COMPONENT = 5
 # Smallest gain, in nats per row, that keeps the search going.
 LEAST_GAIN = 1e-4
 # Runs that are only compared stop early.
-SEARCH_TOL, SEARCH_STEPS = 1e-4, 20
+SEARCH_TOL, SEARCH_STEPS = 1e-4, 15
 # Learning atoms takes longer than all else, so it must gain more, in nats per row.
 LEARNING_GAIN = 1e-3
 # Smaller tables overfit learned atoms, and cannot tell families of atoms apart.
@@ -241,17 +243,27 @@ class _Fold:
         return [self._part.take(np.arange(start, n, BLOCKS)) for start in range(min(BLOCKS, n))]
 
     @cached_property
+    def engines(self) -> list[PosteriorEngine]:
+        """The blocks, ready for passes."""
+        return [block.engine() for block in self.blocks]
+
+    @cached_property
     def sizes(self) -> FloatArray:
         """Rows of each block."""
         return np.array([block.n_rows for block in self.blocks])
 
     def prepare(self) -> None:
         """Make all that is made once, before threads ask for it."""
-        _ = self.blocks, self.problem
+        _ = self.engines, self.problem, self.merged
 
     @cached_property
     def problem(self) -> RowsProblem:
         return rows_problem(self._rest, self._dictionaries, 0.0)
+
+    @cached_property
+    def merged(self) -> RowsProblem:
+        """The problem on merged bins."""
+        return merged_bins(self._rest, self.problem)[1]
 
     def independence(self, problem: RowsProblem) -> FloatArray:
         """Log-likelihood of the bins of each block if the columns were independent."""
@@ -332,12 +344,12 @@ class _Search:
     def run(self, tried: Tried, k: int) -> tuple[float, ...]:
         """Return the scores of a fold, computed anew."""
         fold, rng = self.folds[k], np.random.default_rng(self._seed + k)
-        problem = replace(fold.problem, beta=tried.beta)
-        models = [self._fitted(problem, tried, rng) for _ in range(self._n_models)]
-        return tuple((held_out_gains(models, fold.blocks) + fold.independence(models[0].problem)).tolist())
+        models = [self._fitted(fold, tried, rng) for _ in range(self._n_models)]
+        return tuple((held_out_gains(models, fold.engines) + fold.independence(models[0].problem)).tolist())
 
-    def _fitted(self, problem: RowsProblem, tried: Tried, rng: np.random.Generator) -> Learned:
-        fitted = Learned(self._dictionaries, problem, short_run(problem, tried.n_components, rng))
+    def _fitted(self, fold: _Fold, tried: Tried, rng: np.random.Generator) -> Learned:
+        factors = short_run(replace(fold.merged, beta=tried.beta), tried.n_components, rng)
+        fitted = Learned(self._dictionaries, replace(fold.problem, beta=tried.beta), factors)
         return learn_atoms(fitted, self._axes, tol=SEARCH_TOL) if tried.learn else fitted
 
 
@@ -396,7 +408,7 @@ def short_fit(rows: Rows, choice: Choice, rng: np.random.Generator, n_starts: in
     problem = rows_problem(rows, dictionaries, choice.beta or 0.0)
     n_components = 1 if len(dictionaries) == 1 else choice.n_components
     few = 1 if n_components == 1 else min(n_starts, int(np.ceil(MANY_COMPONENTS / n_components)))
-    fitted = Learned(tuple(dictionaries), problem, short_run(problem, n_components, rng, few))
+    fitted = Learned(tuple(dictionaries), problem, short_run(merged_bins(rows, problem)[1], n_components, rng, few))
     return learn_atoms(fitted, rows.axes, tol=SEARCH_TOL) if choice.learn_dictionary and n_components > 1 else fitted
 
 
