@@ -28,9 +28,9 @@ from jointwise.fitting.weighing import (
 )
 from jointwise.rows.coded import CodedRows
 
-# An expert that has less weight than this after a short look, or that rows do not gain by beyond noise, and is this far
-# behind the best in nats of a held-out row, is left: a few odd rows are all it could serve.
-LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
+# An expert that has less weight than this after a short look, or by which a held-out row gains no more than this many
+# nats nor more than noise, and is this far behind the best, is left: a few odd rows are all it could serve.
+LOOK_WEIGHT, LOOK_GAIN, FAR_BEHIND = 0.05, 0.02, 1.0
 # Weaker priors are kept if a held-out row gains this many nats by them, and more than noise.
 LEAST_GAIN = 5e-3
 
@@ -123,7 +123,7 @@ def looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[s
 def far_behind(logs: Mapping[str, FloatArray], scores: Mapping[str, float], counts: FloatArray) -> list[str]:
     """Return the experts whose mean log-density at a look is far below the best, and which add little to the sum.
 
-    These have little weight, or rows gain by them no more than noise.
+    These have little weight, or rows gain little by them and no more than noise.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def far_behind(logs: Mapping[str, FloatArray], scores: Mapping[str, float], coun
         others = replace(every, logs={other: log for other, log in logs.items() if other != name})
         with np.errstate(invalid="ignore"):  # rows that the others hold impossible
             gain, error = _gain(others, every)
-        return gain <= LEAST_ERRORS * error
+        return gain <= min(LOOK_GAIN, LEAST_ERRORS * error)
 
     return [name for name, score in scores.items() if score <= least and adds_little(name)]
 

@@ -188,9 +188,9 @@ class PaddedTables:
             found = np.zeros(self.starts[-1])
             found[self.places] = logs
             return found, np.empty(0)
-        tables = np.zeros((2, self.starts[-1]))
-        tables[0, self.places], tables[1, self.places] = logs, np.exp(logs)
-        tables[0, self.missing[self.leaves]] = np.log(self._row_sums(np.exp(logs)))
+        tables, probabilities = np.zeros((2, self.starts[-1])), np.exp(logs)
+        tables[0, self.places], tables[1, self.places] = logs, probabilities
+        tables[0, self.missing[self.leaves]] = np.log(self._row_sums(probabilities))
         return tables[0], tables[1]
 
     def counts(self, padded: FloatArray, logs: FloatArray, *, gaps: bool = True) -> FloatArray:

@@ -15,7 +15,8 @@ from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
-from jointwise.fitting.choice.uphill import ScoreBook, blocks_of, climb, nearest
+from jointwise.fitting.choice.uphill import ScoreBook, Verdict, blocks_of, climb, nearest
+from jointwise.fitting.growing import FOLD_TOL
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -39,8 +40,6 @@ MOST_WORK = 1e9
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
-# Fits without held-out rows say how to weigh experts, which the last digits do not change.
-FOLD_TOL = 1e-3
 # Largest table whose starts are averaged, and their number; that of a small table, whose runs differ more by chance.
 AVERAGED_ROWS, N_MODELS, SMALL_MODELS = 100_000, 3, 6
 
@@ -207,12 +206,11 @@ class _Search:
         self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[tuple[int, int]], n_models: int = 1
     ) -> tuple[int, int]:
         """Return the positions of the number of components and the nu of the highest score found uphill from some."""
-        best = None
-        for start in starts:
+        best = self._climbed(numbers, nus, *starts[0], n_models)
+        for start in starts[1:]:
             place = self._climbed(numbers, nus, *start, n_models)
-            if best is None or self._is_better(numbers, nus, n_models, place, best):
+            if self._compare(numbers, nus, n_models, place, best) is Verdict.GAINS:
                 best = place
-        assert best is not None  # there is a start
         return best
 
     def _climbed(
@@ -222,29 +220,29 @@ class _Search:
 
         It begins with nu: few components are quickly compared, and one nu too strong would ask for many of them.
         """
-        better = partial(self._is_better, numbers, nus, n_models)
+        compare = partial(self._compare, numbers, nus, n_models)
         tried: set[tuple[int, int]] = set()
         while (at, stage) not in tried:
             tried.add((at, stage))
-            of_nus = lambda k, than, at=at: better((at, k), (at, than))  # noqa: E731
-            stage = climb(range(len(nus)), stage, of_nus, patience=1)
-            of_numbers = lambda k, than, stage=stage: better((k, stage), (than, stage))  # noqa: E731
-            further = climb(range(len(numbers)), at, of_numbers)
+            here = [(at, k) for k in range(len(nus))]
+            stage = climb(here, stage, compare, patience=1)
+            here = [(k, stage) for k in range(len(numbers))]
+            further = climb(here, at, compare)
             if further == at:
                 break
             at = further
         return at, stage
 
-    def _is_better(
+    def _compare(
         self,
         numbers: Sequence[int],
         nus: Sequence[float],
         n_models: int,
         place: tuple[int, int],
         than: tuple[int, int],
-    ) -> bool:
-        keys = [(numbers[at], nus[stage], n_models) for at, stage in (place, than)]
-        return self.held_out.is_better(*keys)
+    ) -> Verdict:
+        """Compare two places: positions of the number of components and of nu."""
+        return self.held_out.compare(*((numbers[at], nus[stage], n_models) for at, stage in (place, than)))
 
     def _run(self, n_components: int, nu: float, n_models: int, fold: int) -> list[float]:
         """Log-likelihood of the blocks of a fold's held-out rows, under the average of short runs on the others."""

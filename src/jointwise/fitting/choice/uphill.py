@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,14 @@ CLEAR_ERRORS, BLOCKS, BLOCK_ROWS = 2.5, 8, 16
 
 # Held-out log-likelihoods of blocks of rows, by what was tried, as numbers, and the number of the fold.
 Scores = dict[tuple[float, ...], tuple[float, ...]]
+
+
+class Verdict(Enum):
+    """What something that is tried does beside the best so far."""
+
+    GAINS = 1
+    UNCLEAR = 0  # it gains nothing, but what lies beyond it might
+    LOSES = -1  # clearly, and so would what lies beyond it
 
 
 class ScoreBook:
@@ -53,18 +62,16 @@ class ScoreBook:
         found = sum(float(self._of(key, fold).sum()) for fold in range(len(self._sizes)))
         return found / sum(float(sizes.sum()) for sizes in self._sizes)
 
-    def is_better(self, key: Sequence[float], than: Sequence[float]) -> bool:
-        """Return whether a key gains over another; by the first fold alone where that is clear."""
-        if tuple(key) == tuple(than):
-            return False
+    def compare(self, key: Sequence[float], than: Sequence[float]) -> Verdict:
+        """Return what a key does beside another; by the first fold alone where that is clear."""
         gains, sizes = self._of(key, 0) - self._of(than, 0), self._sizes[0]
         n, n_rows = len(gains), float(sizes.sum())
         mean = float(gains.sum()) / n_rows
         if len(self._sizes) > 1 and n == BLOCKS:
             error = np.sqrt(np.sum((gains - mean * sizes) ** 2) * n / (n - 1)) / n_rows
             if abs(mean) > CLEAR_ERRORS * error + self._least_gain:
-                return mean > 0
-        return self.mean(*key) > self.mean(*than) + self._least_gain
+                return Verdict.GAINS if mean > 0 else Verdict.LOSES
+        return Verdict.GAINS if self.mean(*key) > self.mean(*than) + self._least_gain else Verdict.UNCLEAR
 
     def _of(self, key: Sequence[float], fold: int) -> FloatArray:
         plain = (*map(float, key), float(fold))
@@ -99,37 +106,42 @@ def scores_from_dict(data: Mapping[str, Any]) -> Scores:
     return {tuple(map(float, key)): tuple(map(float, found)) for key, found in data["scores"]}
 
 
-def climb(ladder: Sequence[float], at: int, is_better: Callable[[Any, Any], bool], patience: int = PATIENCE) -> int:
+def climb(ladder: Sequence[Any], at: int, compare: Callable[[Any, Any], Verdict], patience: int = PATIENCE) -> int:
     """Return the position of the best rung found uphill from one, upwards first.
 
     Parameters
     ----------
-    ladder : sequence of numbers
+    ladder : sequence
+        What is tried, from least to most.
     at : int
         Position to begin from.
-    is_better : callable
-        Whether a rung gains over another.
+    compare : callable
+        What a rung does beside another.
     patience : int
-        The climb goes on over this many rungs that gain nothing.
+        The climb goes on over this many rungs that gain nothing, unless one clearly loses.
 
     Examples
     --------
     >>> score = {1: 0.0, 2: 1.0, 4: 0.9, 8: 3.0}
-    >>> climb([1, 2, 4, 8], 1, lambda rung, than: score[rung] > score[than] + 0.1)
+    >>> climb([1, 2, 4, 8], 1, lambda rung, than: Verdict(int(score[rung] > score[than])))
     3
+    >>> climb([1, 2, 4, 8], 1, lambda rung, than: Verdict.GAINS if score[rung] > score[than] else Verdict.LOSES)
+    1
     """
-    above = _walk(ladder[at:], is_better, patience)
-    return at + above if above else at - _walk(ladder[at::-1], is_better, patience)
+    above = _walk(ladder[at:], compare, patience)
+    return at + above if above else at - _walk(ladder[at::-1], compare, patience)
 
 
-def _walk(rungs: Sequence[float], is_better: Callable[[Any, Any], bool], patience: int) -> int:
-    """Return the position of the best rung on a way, which ends where several gain nothing."""
+def _walk(rungs: Sequence[Any], compare: Callable[[Any, Any], Verdict], patience: int) -> int:
+    """Return the position of the best rung on a way, which ends where several gain nothing or one clearly loses."""
     best = 0
     for here in range(1, len(rungs)):
         if here - best > patience:
             break
-        if is_better(rungs[here], rungs[best]):
-            best = here
+        verdict = compare(rungs[here], rungs[best])
+        if verdict is Verdict.LOSES:
+            break
+        best = here if verdict is Verdict.GAINS else best
     return best
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
-from jointwise.fitting.choice.uphill import ScoreBook, blocks_of, climb, nearest
+from jointwise.fitting.choice.uphill import ScoreBook, Verdict, blocks_of, climb, nearest
+from jointwise.fitting.growing import FOLD_TOL
 from jointwise.fitting.trees.design import StateSpace, TreeDesign
 from jointwise.fitting.trees.options import TreeOptions
 from jointwise.fitting.trees.start import start_factors
@@ -37,8 +38,6 @@ MOST_WORK, MOST_COUNTS = 4e9, 1 << 24
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
-# Fits without held-out rows say how to weigh experts, which the last digits do not change.
-FOLD_TOL = 1e-3
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
 # Many trees: rows of each, their largest number, most rows x trees x columns of a pass, states, prior, starts that are
@@ -205,13 +204,13 @@ class _Search:
             n_components, k, n_states = (rung if which == i else ladders[i][at[i]] for i in range(3))
             return n_components, n_states, k
 
-        def is_better(which: int, rung: int, than: int) -> bool:
-            return self.held_out.is_better(key(which, rung), key(which, than))
+        def compare(which: int, rung: int, than: int) -> Verdict:
+            return self.held_out.compare(key(which, rung), key(which, than))
 
         while tuple(at) not in tried:
             tried.add(tuple(at))
             for which, ladder in enumerate(ladders):
-                at[which] = climb(ladder, at[which], partial(is_better, which))
+                at[which] = climb(ladder, at[which], partial(compare, which))
         return numbers[at[0]], states[at[2]], at[1]
 
     @cached_property
