@@ -1,13 +1,14 @@
 """Experts of a stack: who is asked, and with which priors."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwise.fitting.asking import FAR_BEHIND, Asked, _gain, ask, looked, weaken, weights_for_answers
+from jointwise.fitting.asking import FAR_BEHIND, Asked, _gain, ask, far_behind, looked, weaken, weights_for_answers
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.learners import Learner, Work
 from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS
@@ -22,6 +23,19 @@ def test_a_look_leaves_experts_that_serve_odd_rows_alone() -> None:
     close = good - 0.5 * FAR_BEHIND
     logs = {"good": np.where(np.arange(100) < 2, -9.0, good), "odd": odd, "often": often, "close": close}
     assert looked(logs, np.ones(100), list(logs)).near == ["good", "close", "often"]  # the best of the look first
+
+
+def test_experts_are_left_that_rows_gain_little_by() -> None:
+    rng = np.random.default_rng(0)
+    good = rng.normal(-1.0, 0.1, 400)
+    noise = np.where(rng.random(400) < 0.06, good + 0.3, good - 3.0)  # at times a little better
+    helps = np.where(np.arange(400) < 60, good + 3.0, good - 3.0)
+    for other, is_left in ((noise, True), (helps, False)):
+        logs = {"good": good, "other": other}
+        scores = {name: float(log.mean()) for name, log in logs.items()}
+        assert far_behind(logs, scores, np.ones(400)) == ["other"] * is_left
+        assert far_behind(logs, {**scores, "other": scores["good"]}, np.ones(400)) == []  # it is not behind
+    assert far_behind({}, {}, np.ones(400)) == []
 
 
 def test_an_expert_without_a_look_is_asked() -> None:
@@ -105,6 +119,22 @@ class Some:
 
     def values(self) -> np.ndarray:
         return np.random.default_rng(0).normal(size=(self.n, self.n_columns))
+
+
+def test_what_the_best_says_may_leave_others_behind() -> None:
+    """The second is better on some rows at a look: the first gains on these rows, or as much on all."""
+    odd = np.arange(60) < 20
+    for gain, expected in ((np.where(odd, 6.0, 0.0), ["0"]), (np.full(60, 2.0), ["0", "1"])):
+        looks = [np.zeros(60), np.where(odd, 3.0, -9.0)]
+        experts = [Scripted(lambda choice, n, gain=gain: gain), Scripted(best_at(1.0))]
+        learners = {
+            str(k): replace(expert.learner(str(k)), look=lambda *_, log=log: Density(0.0, lambda n: log))
+            for k, (expert, log) in enumerate(zip(experts, looks, strict=True))
+        }
+        work = Work(learners, Some(180), 0, Checkpoint(), lambda _: None, {})
+        asked = ask(work, [(Some(60), Some(120))])
+        assert asked.known == expected
+        assert asked.mean("1") is not None  # by its look, if it was left
 
 
 def best_at(strength: float):

@@ -125,6 +125,15 @@ def test_objective_never_rises(seed, nu, beta, integers):
     assert np.linalg.eigvalsh(solution.value.covariances).min() > 0
 
 
+def test_a_scale_that_is_settled_takes_no_further_steps():
+    problem, start, _, _ = make(n=60, F=2)
+    once, factors = settled_scale(problem, start, 10, tol=np.inf)
+    expected, same = settled_scale(problem, start, 1)
+    np.testing.assert_array_equal(once.scale, expected.scale)
+    np.testing.assert_array_equal(factors.means, same.means)
+    assert not np.array_equal(settled_scale(problem, start, 10, tol=1e-12)[0].scale, once.scale)
+
+
 def test_components_without_rows_are_the_prior():
     problem, start, _, _ = make(F=2)
     far = replace(start, means=np.array([np.zeros(3), np.full(3, 1e3)]), weights=np.array([1.0, 0.0]))

@@ -1,11 +1,13 @@
 """EM on mixtures of trees: the best tree against all trees, monotone at every step with gaps, plain objectives."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import minimum_spanning_tree
 
 from jointwise.axes import DiscreteAxis
 from jointwise.engines.trees import Forest, ReferenceTreeEngine
@@ -182,3 +184,22 @@ def test_models_are_averaged_once_if_equal():
 def test_a_prior_must_be_one(alpha, gamma, match):
     with pytest.raises(InputError, match=match):
         make(alpha=alpha, gamma=gamma)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 7), st.floats(0.2, 1.0))
+def test_best_trees_are_those_of_another_algorithm(seed, n_columns, share):
+    """Pairs that are left out may leave several trees; the sums of gains are unique."""
+    rng = np.random.default_rng(seed)
+    pairs = np.array([pair for pair in combinations(range(n_columns), 2) if rng.random() < share])
+    pairs = pairs.reshape(-1, 2).astype(np.int64)
+    gains = rng.exponential(size=(len(pairs), 3))
+    parents = best_trees(n_columns, pairs, gains)
+    for r, gain in enumerate(gains.T):
+        joined = {(i, j): g for (i, j), g in zip(pairs.tolist(), gain, strict=True)}
+        edges = [tuple(sorted((n, int(p)))) for n, p in enumerate(parents[r]) if p >= 0]
+        costs = coo_array((2 + gain.max(initial=0) - gain, pairs.T), shape=(n_columns, n_columns))
+        expected = minimum_spanning_tree(costs.tocsr()).tocoo()
+        assert sorted(edges) == sorted(zip(expected.row.tolist(), expected.col.tolist(), strict=True))
+        assert set(edges) <= set(joined)
+    assert Forest((2,) * n_columns, parents).n_trees == 3  # without a cycle

@@ -28,9 +28,9 @@ from jointwise.fitting.weighing import (
 )
 from jointwise.rows.coded import CodedRows
 
-# An expert that has less weight than this after a short look, and is this far behind the best in nats of a held-out
-# row, is left: a few odd rows are all it could serve.
-LOOK_WEIGHT, FAR_BEHIND = 0.05, 1.0
+# An expert that has less weight than this after a short look, or by which a held-out row gains no more than this many
+# nats nor more than noise, and is this far behind the best, is left: a few odd rows are all it could serve.
+LOOK_WEIGHT, LOOK_GAIN, FAR_BEHIND = 0.05, 0.02, 1.0
 # Weaker priors are kept if a held-out row gains this many nats by them, and more than noise.
 LEAST_GAIN = 5e-3
 
@@ -45,12 +45,29 @@ def ask(work: Work, folds: Sequence[Fold]) -> Asked:
     asked = Asked({name: np.empty(0) for name in work.learners}, np.empty(0), {}, [])
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
-        if not fold:
-            asked = looked(work.looks(rest, X), _counts(part), list(work.learners))
-        names = asked.weights if fold else asked.near
-        found = {name: work.held_out(name, fold, rest, X) for name in names}
+        if fold:
+            found = {name: work.held_out(name, fold, rest, X) for name in asked.weights}
+        else:
+            asked, found = _ask_first(work, part, rest, X)
         asked = asked.further(found, _counts(part))
     return asked
+
+
+def _ask_first(work: Work, part: CodedRows, rest: CodedRows, X: FloatArray) -> tuple[Asked, dict[str, FloatArray]]:
+    """Return what a short look says, and the log-densities of the first held-out rows under those that are not left.
+
+    The best is asked first. What it says takes the place of its look, and those that are then far behind are left too,
+    even if they gained as much on their looks as others did.
+    """
+    logs, counts, found = work.looks(rest, X), _counts(part), dict[str, FloatArray]()
+    asked, gain = looked(logs, counts, list(work.learners)), 0.0
+    for name in asked.near:
+        by_now = {each: found.get(each, log + gain) for each, log in logs.items()}
+        if name not in far_behind(by_now, asked.looks, counts):
+            found[name] = work.held_out(name, 0, rest, X)
+            if name in logs:
+                gain = max(gain, float(np.average(found[name], weights=counts)) - asked.looks[name])
+    return asked, found
 
 
 def _counts(rows: CodedRows) -> FloatArray:
@@ -97,11 +114,37 @@ def looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[s
         return asked
     first = Asked(logs, counts, {}, [])
     scores = {name: first.mean(name) or 0.0 for name in logs}
-    least = max(scores.values()) - FAR_BEHIND
-    far = [name for name in logs if first.weights.get(name, 0.0) < LOOK_WEIGHT and scores[name] <= least]
+    far = far_behind(logs, scores, counts)
     # the best chooses first, and others like it begin from its choice
     near = sorted((name for name in names if name not in far), key=lambda name: -scores.get(name, -np.inf))
     return replace(asked, looks=scores, near=near)
+
+
+def far_behind(logs: Mapping[str, FloatArray], scores: Mapping[str, float], counts: FloatArray) -> list[str]:
+    """Return the experts whose mean log-density at a look is far below the best, and which add little to the sum.
+
+    These have little weight, or rows gain little by them and no more than noise.
+
+    Parameters
+    ----------
+    logs : mapping of str to arrays of shape (n,)
+        Log-density of each row under each expert, after a look or a fit.
+    scores : mapping of str to float
+        Mean log-density under each expert after a look.
+    counts : array of shape (n,)
+        How often each row counts.
+    """
+    every, least = Asked(logs, counts, {}, []), max(scores.values(), default=0.0) - FAR_BEHIND
+
+    def adds_little(name: str) -> bool:
+        if every.weights.get(name, 0.0) < LOOK_WEIGHT:
+            return True
+        others = replace(every, logs={other: log for other, log in logs.items() if other != name})
+        with np.errstate(invalid="ignore"):  # rows that the others hold impossible
+            gain, error = _gain(others, every)
+        return gain <= min(LOOK_GAIN, LEAST_ERRORS * error)
+
+    return [name for name, score in scores.items() if score <= least and adds_little(name)]
 
 
 def weights_for_answers(work: Work, asked: Asked, part: CodedRows, most_loss: float) -> dict[str, float]:

@@ -17,6 +17,8 @@ from jointwise.solvers.base import Solver
 START_ROWS = 20_000
 # Runs on parts of a large table stop earlier than that on all rows, by this factor of the tolerance.
 PART_TOL = 3.0
+# Fits without held-out rows say how to weigh experts, which the last digits do not change.
+FOLD_TOL = 1e-3
 # Above this many rows the tolerance grows with them, up to ten times: the last digits would take most of the time.
 COARSER_ROWS, COARSEST = 100_000, 10.0
 

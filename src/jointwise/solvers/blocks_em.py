@@ -279,17 +279,23 @@ class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
         return state.factors
 
 
-def settled_scale(problem: BlocksProblem, start: BlockFactors, n_steps: int) -> tuple[BlocksProblem, BlockFactors]:
+def settled_scale(
+    problem: BlocksProblem, start: BlockFactors, n_steps: int, tol: float = 0.0
+) -> tuple[BlocksProblem, BlockFactors]:
     """Return the problem with its scale W settled, and the factors by then.
 
     The pooled covariance within components is a better scale than any guess, but it changes with them, and no
-    objective would fall while it does. So a few updates take W along, and from there on it stays.
+    objective would fall while it does. So a few updates take W along, and from there on it stays. They end early where
+    one gains no more than `tol` nats per row.
     """
-    factors = start
+    factors, before = start, -np.inf
     for _ in range(n_steps):
         sums = problem.sums(factors)
         problem = problem.pooled(factors, sums)
         factors = problem.maximised(factors, sums)
+        if sums.log_likelihood - before <= tol * problem.n_rows:
+            break
+        before = sums.log_likelihood
     return problem, factors
 
 

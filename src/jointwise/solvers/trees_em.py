@@ -19,9 +19,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
-from scipy.special import xlogy
 
 from jointwise._typing import FloatArray, IntArray
 from jointwise.engines.trees import EdgeSums, Forest, PairSums, TreeComponents, TreeEngine, pair_starts
@@ -175,8 +172,9 @@ class TreesProblem:
 
     def update(self, factors: TreeFactors) -> tuple[float, TreeFactors]:
         """Return the negative log-posterior per row, and the factors after an EM update that keeps the trees."""
-        sums = self.rows.edge_sums(self.components(factors))
-        return self.objective(factors, sums.log_likelihood), self.maximised(factors.forest, sums)
+        components = self.components(factors)
+        sums = self.rows.edge_sums(components)
+        return self.objective(components, sums.log_likelihood), self.maximised(factors.forest, sums)
 
     def update_trees(self, factors: TreeFactors) -> tuple[float, TreeFactors]:
         """Return the negative log-posterior per row, and the factors after an EM update with the best trees."""
@@ -196,13 +194,12 @@ class TreesProblem:
         for chunk in [chunks[0]] if held is not None else self.known.chunks(self._used(forest), most):
             pairs = held if held is not None else self.rows.pair_sums(components, self.known.pairs[chunk]).pairs
             self._fill(forest, edges, chunk, pairs)
-        objective = self.objective(factors, log_likelihood)
+        objective = self.objective(components, log_likelihood)
         return objective, self.maximised(forest, EdgeSums(totals, edges, log_likelihood))
 
-    def objective(self, factors: TreeFactors, log_likelihood: float) -> float:
-        """Return the negative log-posterior per row at some factors."""
-        prior = self.prior_counts(factors.forest)
-        return -(log_likelihood + float(xlogy(prior, factors.tables).sum())) / self.n_rows
+    def objective(self, components: TreeComponents, log_likelihood: float) -> float:
+        """Return the negative log-posterior per row at some components."""
+        return -(log_likelihood + float(self.prior_counts(components.forest) @ components.logs)) / self.n_rows
 
     def maximised(self, forest: Forest, sums: EdgeSums) -> TreeFactors:
         """Return the factors that maximise the expected log-posterior given the trees, from the sums of a pass."""
@@ -211,8 +208,16 @@ class TreesProblem:
 
     def prior_counts(self, forest: Forest) -> FloatArray:
         """Return the rows of the prior at every entry of the tables of all trees; shape (entries,)."""
-        N = len(forest.n_bins)
-        return np.concatenate([self._prior_of(tree[n], n) for tree in forest.parents.tolist() for n in range(N)])
+        if forest not in self._counted:  # most steps keep the trees of the last one
+            self._counted.clear()
+            N = len(forest.n_bins)
+            parts = [self._prior_of(tree[n], n) for tree in forest.parents.tolist() for n in range(N)]
+            self._counted[forest] = np.concatenate(parts)
+        return self._counted[forest]
+
+    @cached_property
+    def _counted(self) -> dict[Forest, FloatArray]:
+        return {}
 
     @cached_property
     def _priors(self) -> dict[tuple[int, int], FloatArray]:
@@ -291,24 +296,43 @@ def best_trees(n_columns: int, pairs: IntArray, gains: FloatArray) -> IntArray:
     [[-1, 0, 1]]
     """
     parents = np.full((gains.shape[1], n_columns), -1, dtype=np.int64)
-    for r, gain in enumerate(gains.T):
-        cost = 1.0 + gain.max() - gain  # positive: zero is no edge to the routine
-        graph = coo_array((cost, (pairs[:, 0], pairs[:, 1])), shape=(n_columns, n_columns))
-        tree = minimum_spanning_tree(graph.tocsr())
-        seen = np.zeros(n_columns, dtype=bool)
-        while not seen.all():
-            order, above = breadth_first_order(tree, int(np.argmin(seen)), directed=False)
-            seen[order] = True
-            parents[r, order[1:]] = above[order[1:]]
+    some = max(MOST_ENTRIES // n_columns**2, 1)
+    for first in range(0, len(parents), some):
+        parents[first : first + some] = _spanning(n_columns, pairs, gains[:, first : first + some])
+    return parents
+
+
+def _spanning(n_columns: int, pairs: IntArray, gains: FloatArray) -> IntArray:
+    """Return the trees of some components, which grow side by side by the column of the largest gain (Prim, 1957).
+
+    A tree that no pair joins with another column ends there, and the next begins at the first column that is left.
+    """
+    F = gains.shape[1]
+    each = np.arange(F)
+    joined = np.full((F, n_columns, n_columns), -np.inf)
+    joined[:, pairs[:, 0], pairs[:, 1]] = joined[:, pairs[:, 1], pairs[:, 0]] = gains.T
+    reached = np.full((F, n_columns), -np.inf)  # the largest gain of each column with the tree, and by which of these
+    parents = np.full((F, n_columns), -1, dtype=np.int64)
+    seen = np.zeros((F, n_columns), dtype=bool)
+    for _ in range(n_columns):
+        left = np.where(seen, -np.inf, reached)
+        chosen = np.argmax(left, axis=1)
+        chosen = np.where(left[each, chosen] > -np.inf, chosen, np.argmin(seen, axis=1))
+        seen[each, chosen] = True
+        gain = joined[each, chosen]
+        closer = ~seen & (gain > reached)
+        reached = np.where(closer, gain, reached)
+        parents = np.where(closer, chosen[:, None], parents)
     return parents
 
 
 def normalised(forest: Forest, counts: FloatArray) -> FloatArray:
     """Return counts laid out as tables with each row of each table scaled to sum to one; rows without counts even."""
-    bins = np.tile(forest.n_bins, forest.n_trees)
-    widths = np.repeat(bins, np.diff(forest.starts) // bins)
-    sums = np.repeat(np.add.reduceat(counts, np.cumsum(widths) - widths), widths)
-    even = 1 / np.repeat(widths, widths)
+    starts, widths = forest.rows
+    sums = np.add.reduceat(counts, starts)
+    if (sums > 0).all():
+        return np.asarray(counts / np.repeat(sums, widths))
+    sums, even = np.repeat(sums, widths), 1 / np.repeat(widths, widths)
     return np.asarray(np.where(sums > 0, counts / np.where(sums > 0, sums, 1.0), even))
 
 

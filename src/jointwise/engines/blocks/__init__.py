@@ -14,7 +14,7 @@ from jointwise.engines.blocks.reference import ReferenceBlockEngine
 __all__ = ["BlockComponents", "BlockEngine", "BlockLayout", "BlockSums", "ReferenceBlockEngine", "block_engine"]
 
 # From this many cells on, compiled passes repay loading the compiler: a fit makes hundreds, ten times faster each.
-COMPILED_BLOCK_CELLS = 300
+COMPILED_BLOCK_CELLS = 100
 
 
 def block_engine(

@@ -116,6 +116,29 @@ class Forest:
         return found
 
     @cached_property
+    def ranks(self) -> IntArray:
+        """Position of each column in the order of its tree; shape (F, N)."""
+        ranks: IntArray = np.argsort(self.order, axis=1)
+        return ranks
+
+    @cached_property
+    def children(self) -> tuple[IntArray, IntArray]:
+        """Where the children of each column begin, (F, N + 1), and the children, (F, N), roots last."""
+        N = len(self.n_bins)
+        above = np.where(self.parents < 0, N, self.parents)
+        places = above + (N + 1) * np.arange(len(above))[:, None]
+        counts = np.bincount(places.ravel(), minlength=above.size + len(above)).reshape(len(above), N + 1)[:, :N]
+        starts = np.concatenate([np.zeros((len(above), 1), dtype=np.int64), np.cumsum(counts, axis=1)], axis=1)
+        return starts, np.argsort(above, axis=1, kind="stable")
+
+    @cached_property
+    def rows(self) -> tuple[IntArray, IntArray]:
+        """Where each row of each table begins if all are laid end to end, and how many states it has; shape (rows,)."""
+        bins = np.tile(self.n_bins, self.n_trees)
+        widths = np.repeat(bins, np.diff(self.starts) // bins)
+        return np.cumsum(widths) - widths, widths
+
+    @cached_property
     def padded(self) -> PaddedTables:
         """Where the entries are if every table has one more state, "missing", for the column and for its parent."""
         bins = np.tile(self.n_bins, self.n_trees)
@@ -156,16 +179,25 @@ class PaddedTables:
     missing: IntArray
     leaves: IntArray
 
-    def tables(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return padded tables of logarithms and of probabilities; "missing" gives the factor of a leaf, or one."""
-        tables = np.zeros((2, self.starts[-1]))
-        tables[0, self.places], tables[1, self.places] = logs, np.exp(logs)
-        tables[0, self.missing[self.leaves]] = np.log(self._row_sums(np.exp(logs)))
+    def tables(self, logs: FloatArray, *, gaps: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Return padded tables of logarithms and of probabilities; "missing" gives the factor of a leaf, or one.
+
+        Rows without gaps need the logarithms only, and nothing at "missing".
+        """
+        if not gaps:
+            found = np.zeros(self.starts[-1])
+            found[self.places] = logs
+            return found, np.empty(0)
+        tables, probabilities = np.zeros((2, self.starts[-1])), np.exp(logs)
+        tables[0, self.places], tables[1, self.places] = logs, probabilities
+        tables[0, self.missing[self.leaves]] = np.log(self._row_sums(probabilities))
         return tables[0], tables[1]
 
-    def counts(self, padded: FloatArray, logs: FloatArray) -> FloatArray:
+    def counts(self, padded: FloatArray, logs: FloatArray, *, gaps: bool = True) -> FloatArray:
         """Return the counts of the entries, from padded ones, with missing leaves spread over their states."""
         counts = padded[self.places]
+        if not gaps:
+            return counts
         probabilities = np.exp(logs)
         shares = probabilities[self.leaves] / self._row_sums(probabilities)
         counts[self.leaves] += padded[self.missing[self.leaves]] * shares
@@ -206,7 +238,7 @@ class TreeComponents:
         if not (self.log_weights > -np.inf).any():
             raise InputError("`log_weights` must have a component with a weight above zero.")
 
-    @property
+    @cached_property
     def logs(self) -> FloatArray:
         """The tables with zeros replaced; see `LEAST_LOG`."""
         return np.maximum(self.tables, LEAST_LOG)

@@ -21,7 +21,6 @@ from jointwise.engines.base import bin_starts, padded_bins
 from jointwise.engines.compiled_parts import PARTS_BYTES, count_parts, in_threads, locked
 from jointwise.engines.trees.base import (
     EdgeSums,
-    Forest,
     PairSums,
     TreeComponents,
     TreeEngine,
@@ -38,6 +37,7 @@ from jointwise.engines.trees.kernels import (
     count_nodes,
     count_pairs,
     edge_part,
+    has_gaps,
     missing_states,
     posterior_part,
 )
@@ -68,6 +68,7 @@ class CompiledTreeEngine(TreeEngine):
         self._n_bins = tuple(n_bins)
         weights = np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64)
         self._rows = Rows(locked(codes), locked(weights), np.array(n_bins, dtype=np.int64))
+        self._gaps = has_gaps(self._rows)
 
     def edge_sums(self, components: TreeComponents) -> EdgeSums:
         """Return the expected counts of all edges; see `TreeEngine`."""
@@ -81,7 +82,7 @@ class CompiledTreeEngine(TreeEngine):
             return likelihood
 
         likelihoods = in_threads(part, n_parts, self._threads(trees.parents.size))
-        counts = components.forest.padded.counts(edges.sum(axis=0), components.logs)
+        counts = components.forest.padded.counts(edges.sum(axis=0), components.logs, gaps=self._gaps)
         return EdgeSums(totals.sum(axis=0), counts, float(np.sum(likelihoods)))
 
     def pair_sums(self, components: TreeComponents, pairs: IntArray) -> PairSums:
@@ -124,16 +125,16 @@ class CompiledTreeEngine(TreeEngine):
         """Return the components as the compiled loops see them."""
         forest = components.forest
         forest.check(self._n_bins)
-        child_starts, children = _children(forest)
+        child_starts, children = forest.children
         # copies: numba would compile anew for arrays that were sent, which are read-only
         return Trees(
             np.array(components.log_weights),
             np.array(forest.parents),
-            np.argsort(forest.order, axis=1),
+            forest.ranks,
             child_starts,
             children,
             np.array(forest.padded.starts[:-1]).reshape(forest.parents.shape),
-            *forest.padded.tables(components.logs),
+            *forest.padded.tables(components.logs, gaps=self._gaps),
         )
 
 
@@ -175,16 +176,6 @@ def _add_gaps(
 
     n_bytes = 8 * (n_missing**2 + 2 * n_states**2 + len(places))
     in_threads(component, posteriors.shape[1], min(n_threads, PARTS_BYTES // n_bytes))
-
-
-def _children(forest: Forest) -> tuple[IntArray, IntArray]:
-    """Return where the children of each column begin, (F, N + 1), and the children, (F, N), roots last."""
-    N = len(forest.n_bins)
-    above = np.where(forest.parents < 0, N, forest.parents)
-    places = above + (N + 1) * np.arange(len(above))[:, None]
-    counts = np.bincount(places.ravel(), minlength=above.size + len(above)).reshape(len(above), N + 1)[:, :N]
-    starts = np.concatenate([np.zeros((len(above), 1), dtype=np.int64), np.cumsum(counts, axis=1)], axis=1)
-    return starts, np.argsort(above, axis=1, kind="stable")
 
 
 def _pairs(n_bins: Sequence[int], pairs: IntArray) -> Pairs:

@@ -211,6 +211,16 @@ def count_nodes(columns: AnyArray, posteriors: AnyArray, starts: AnyArray, nodes
 
 
 @numba.njit(cache=True, nogil=True)
+def has_gaps(rows: Rows) -> bool:
+    """Return whether any cell is missing."""
+    for i in range(len(rows.codes)):
+        for n in range(rows.codes.shape[1]):
+            if rows.codes[i, n] >= rows.n_bins[n]:
+                return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True)
 def missing_states(rows: Rows, where: AnyArray) -> int:
     """Return the largest number of states that the missing cells of one of the rows at `where` have together."""
     most = 0

@@ -15,7 +15,8 @@ from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
-from jointwise.fitting.choice.uphill import ScoreBook, climb, nearest
+from jointwise.fitting.choice.uphill import ScoreBook, Verdict, blocks_of, climb, nearest
+from jointwise.fitting.growing import FOLD_TOL
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -66,6 +67,8 @@ class BlockChoice:
         Number of components that was best for the fewer rows that folds learn from; None where it was not chosen.
     options : BlockOptions, optional
         What it was chosen for; None where it was given.
+    tol : float
+        Tolerance of runs that are to end early; zero for that of the options.
     """
 
     n_components: int
@@ -76,6 +79,7 @@ class BlockChoice:
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
     in_folds: int | None = None
     options: BlockOptions | None = None
+    tol: float = 0.0
 
     def suits(self, options: BlockOptions) -> bool:
         """Return whether it was chosen for these options, up to the warp.
@@ -86,7 +90,8 @@ class BlockChoice:
 
     def for_folds(self) -> BlockChoice:
         """Return it as it was compared: with the number of components that suits the rows that folds learn from."""
-        return replace(self, n_components=self.in_folds or self.n_components, n_models=min(self.n_models, N_MODELS))
+        n_components = self.in_folds or self.n_components
+        return replace(self, n_components=n_components, n_models=min(self.n_models, N_MODELS), tol=FOLD_TOL)
 
     def weaker(self) -> BlockChoice | None:
         """Return it with a weaker prior; None if it has the weakest that is tried.
@@ -139,7 +144,7 @@ def choose_blocks(
     if averaged_over > 1:
         place = search.best(numbers, nus, [place], averaged_over)
     n_components, nu = numbers[place[0]], nus[place[1]]
-    score = search.held_out(n_components, nu, averaged_over)
+    score = search.held_out.mean(n_components, nu, averaged_over)
     in_folds = n_components
     if len(numbers) > 1:
         learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
@@ -188,20 +193,25 @@ class _Search:
         checkpoint: Checkpoint,
     ) -> None:
         self._design = design
-        self._folds = [
-            (replace(design.problem(rest, NUS[0], beta), rows=part.block_engine(design.layout)), part.n_rows, rest)
-            for part, rest in folds
-        ]
+        self._rests = [rest for _, rest in folds]
+        self._problems = [design.problem(rest, NUS[0], beta) for rest in self._rests]
+        held = blocks_of([part for part, _ in folds])
+        self._held = [[block.block_engine(design.layout) for block in blocks] for blocks in held]
         self._seed = seed
         self._found_groups: dict[tuple[int, int, int], IntArray] = {}
-        self.held_out = ScoreBook(checkpoint, self._mean)
+        sizes = [np.array([block.n_rows for block in blocks]) for blocks in held]
+        self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
     def best(
         self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[tuple[int, int]], n_models: int = 1
     ) -> tuple[int, int]:
         """Return the positions of the number of components and the nu of the highest score found uphill from some."""
-        places = [self._climbed(numbers, nus, *start, n_models) for start in starts]
-        return max(places, key=lambda place: self.held_out(numbers[place[0]], nus[place[1]], n_models))
+        best = self._climbed(numbers, nus, *starts[0], n_models)
+        for start in starts[1:]:
+            place = self._climbed(numbers, nus, *start, n_models)
+            if self._compare(numbers, nus, n_models, place, best) is Verdict.GAINS:
+                best = place
+        return best
 
     def _climbed(
         self, numbers: Sequence[int], nus: Sequence[float], at: int, stage: int, n_models: int
@@ -210,43 +220,48 @@ class _Search:
 
         It begins with nu: few components are quickly compared, and one nu too strong would ask for many of them.
         """
-        while True:
-            stage = climb(nus, stage, partial(self._with_nu, numbers[at], n_models), LEAST_GAIN, patience=1)
-            further = climb(numbers, at, partial(self._with_number, nus[stage], n_models), LEAST_GAIN)
+        compare = partial(self._compare, numbers, nus, n_models)
+        tried: set[tuple[int, int]] = set()
+        while (at, stage) not in tried:
+            tried.add((at, stage))
+            here = [(at, k) for k in range(len(nus))]
+            stage = climb(here, stage, compare, patience=1)
+            here = [(k, stage) for k in range(len(numbers))]
+            further = climb(here, at, compare)
             if further == at:
-                return at, stage
+                break
             at = further
+        return at, stage
 
-    def _with_nu(self, number: int, n_models: int, nu: float) -> float:
-        return self.held_out(number, nu, n_models)
+    def _compare(
+        self,
+        numbers: Sequence[int],
+        nus: Sequence[float],
+        n_models: int,
+        place: tuple[int, int],
+        than: tuple[int, int],
+    ) -> Verdict:
+        """Compare two places: positions of the number of components and of nu."""
+        return self.held_out.compare(*((numbers[at], nus[stage], n_models) for at, stage in (place, than)))
 
-    def _with_number(self, nu: float, n_models: int, number: int) -> float:
-        return self.held_out(number, nu, n_models)
-
-    def _mean(self, n_components: int, nu: float, n_models: int) -> float:
-        """Mean log-likelihood of held-out rows under the average of short runs on the others."""
-        runs = [self._run(fold, n_components, nu, n_models) for fold in range(len(self._folds))]
-        return sum(runs) / sum(n_rows for _, n_rows, _ in self._folds)
-
-    def _run(self, fold: int, n_components: int, nu: float, n_models: int) -> float:
-        """Log-likelihood of the held-out rows of a fold under the average of models of the others."""
-        held = self._folds[fold][0]
+    def _run(self, n_components: int, nu: float, n_models: int, fold: int) -> list[float]:
+        """Log-likelihood of the blocks of a fold's held-out rows, under the average of short runs on the others."""
         n_models = 1 if n_components == 1 else n_models  # one component has one place to go
-        models = [self._model(fold, n_components, nu, model) for model in range(n_models)]
-        return held.sums(averaged(models)).log_likelihood
+        models = averaged([self._model(fold, n_components, nu, model) for model in range(n_models)])
+        components = self._problems[fold].components(models)
+        return [block.sums(components).log_likelihood for block in self._held[fold]]
 
     def _model(self, fold: int, n_components: int, nu: float, model: int) -> BlockFactors:
         """Return a short run on the rows that a fold does not hold out."""
-        held, _, rest = self._folds[fold]
-        problem = replace(held, rows=rest.block_engine(self._design.layout), nu=nu)
-        return short_run(self._design, problem, rest, n_components, self._groups(fold, n_components, model))
+        problem, groups = replace(self._problems[fold], nu=nu), self._groups(fold, n_components, model)
+        return short_run(self._design, problem, self._rests[fold], n_components, groups)
 
     def _groups(self, fold: int, n_components: int, model: int) -> IntArray:
         """Groups of the rows that a fold does not hold out, from which the runs of a model start, whatever nu is."""
         key = fold, n_components, model
         if key not in self._found_groups:
             rng = np.random.default_rng([self._seed, fold, model])
-            self._found_groups[key] = start_groups(self._design, self._folds[fold][2], n_components, rng)
+            self._found_groups[key] = start_groups(self._design, self._rests[fold], n_components, rng)
         return self._found_groups[key]
 
 
@@ -254,6 +269,6 @@ def short_run(
     design: Design, problem: BlocksProblem, rows: CodedRows, n_components: int, groups: IntArray
 ) -> BlockFactors:
     """Return factors after a few steps from groups of rows: enough to compare choices by."""
-    problem, start = settled_start(design, problem, rows, n_components, groups)
+    problem, start = settled_start(design, problem, rows, n_components, groups, SEARCH_TOL)
     found = solve(BlocksEM(start, tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS).value
     return widened(found, problem.n_rows, problem.nu)

@@ -96,12 +96,13 @@ def _fit_model(
     rng = np.random.default_rng(seed)
     parts = growing_parts(rows, rng)
     problem = design.problem(rows, choice.nu, choice.beta)
+    tol = max(coarser(options.tol, rows.n_rows), choice.tol)
     begun = record.begun(problem, choice.n_components)
     if begun is None:
         sample = parts[0] if parts else in_memory(rows)
         groups = start_groups(design, sample, choice.n_components, rng)
         some = design.problem(sample, choice.nu, choice.beta)
-        begun = settled_start(design, some, sample, choice.n_components, groups)
+        begun = settled_start(design, some, sample, choice.n_components, groups, tol)
         begun = replace(problem, scale=begun[0].scale), begun[1]
         record.begin(begun[0].scale, begun[1])
     problem, start = begun
@@ -116,7 +117,6 @@ def _fit_model(
         )
         for part in parts
     )
-    tol = coarser(options.tol, rows.n_rows)
     solution = solve_growing(BlocksEM, start, runs, run(record, problem), tol, options, callback)
     record.flush()
     return solution

@@ -17,12 +17,12 @@ MOST_CATEGORIES = 32
 SPREAD = 0.02
 # Regressions that fill gaps one after another, and the variance added to each column, whose scale is about one.
 FILLING_STEPS, RIDGE = 10, 1e-3
-# Updates that take the scale W along before it stays; see `settled_scale`.
+# Most updates that take the scale W along before it stays; see `settled_scale`.
 SETTLING_STEPS = 10
 
 
 def settled_start(
-    design: Design, problem: BlocksProblem, sample: CodedRows, n_components: int, groups: IntArray
+    design: Design, problem: BlocksProblem, sample: CodedRows, n_components: int, groups: IntArray, tol: float
 ) -> tuple[BlocksProblem, BlockFactors]:
     """Return factors to start from, and the problem with its scale settled.
 
@@ -36,11 +36,13 @@ def settled_start(
     n_components : int
     groups : array of shape (n,)
         The group of each row, of at most `n_components`; see `start_groups`.
+    tol : float
+        Gain in nats per row at which the scale counts as settled.
     """
     nothing = _nothing(problem, n_components)
     sums = _sums_of_groups(design, sample, groups, n_components)
     problem = problem.pooled(nothing, sums)
-    return settled_scale(problem, problem.maximised(nothing, sums), SETTLING_STEPS)
+    return settled_scale(problem, problem.maximised(nothing, sums), SETTLING_STEPS, tol)
 
 
 def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.random.Generator) -> IntArray:

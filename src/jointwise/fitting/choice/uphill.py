@@ -3,91 +3,145 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
 
+from jointwise._typing import FloatArray
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.rows.coded import CodedRows
 
 # A climb goes on over this many numbers that gain nothing.
 PATIENCE = 2
+# What is tried is compared fold by fold. The first fold alone decides if it tells both apart by this many standard
+# errors, found from this many blocks of its rows, each of at least so many.
+CLEAR_ERRORS, BLOCKS, BLOCK_ROWS = 2.5, 8, 16
 
-# Held-out scores by what was tried, as numbers.
-Scores = dict[tuple[float, ...], float]
+# Held-out log-likelihoods of blocks of rows, by what was tried, as numbers, and the number of the fold.
+Scores = dict[tuple[float, ...], tuple[float, ...]]
+
+
+class Verdict(Enum):
+    """What something that is tried does beside the best so far."""
+
+    GAINS = 1
+    UNCLEAR = 0  # it gains nothing, but what lies beyond it might
+    LOSES = -1  # clearly, and so would what lies beyond it
 
 
 class ScoreBook:
-    """Held-out scores, each computed at most once and kept in a checkpoint.
+    """Held-out log-likelihoods of folds, each computed at most once and kept in a checkpoint.
 
     Parameters
     ----------
     checkpoint : Checkpoint
     compute : callable
-        Returns the score of a key.
+        Returns the log-likelihoods of the blocks of a fold, from a key and the number of the fold.
+    sizes : sequence of arrays of shape (blocks,)
+        Rows of each block of each fold.
+    least_gain : float
+        Smallest gain, in nats per row, that counts.
     """
 
-    def __init__(self, checkpoint: Checkpoint, compute: Callable[..., float]) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        compute: Callable[..., Sequence[float]],
+        sizes: Sequence[FloatArray],
+        least_gain: float,
+    ) -> None:
         self._checkpoint = checkpoint
         self._compute = compute
+        self._sizes = sizes
+        self._least_gain = least_gain
         self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
 
-    def __call__(self, *key: float) -> float:
-        """Return the score of a key."""
-        plain = tuple(map(float, key))
+    def mean(self, *key: float) -> float:
+        """Return the mean log-likelihood of the rows of all folds."""
+        found = sum(float(self._of(key, fold).sum()) for fold in range(len(self._sizes)))
+        return found / sum(float(sizes.sum()) for sizes in self._sizes)
+
+    def compare(self, key: Sequence[float], than: Sequence[float]) -> Verdict:
+        """Return what a key does beside another; by the first fold alone where that is clear."""
+        gains, sizes = self._of(key, 0) - self._of(than, 0), self._sizes[0]
+        n, n_rows = len(gains), float(sizes.sum())
+        mean = float(gains.sum()) / n_rows
+        if len(self._sizes) > 1 and n == BLOCKS:
+            error = np.sqrt(np.sum((gains - mean * sizes) ** 2) * n / (n - 1)) / n_rows
+            if abs(mean) > CLEAR_ERRORS * error + self._least_gain:
+                return Verdict.GAINS if mean > 0 else Verdict.LOSES
+        return Verdict.GAINS if self.mean(*key) > self.mean(*than) + self._least_gain else Verdict.UNCLEAR
+
+    def _of(self, key: Sequence[float], fold: int) -> FloatArray:
+        plain = (*map(float, key), float(fold))
         if plain not in self._scores:
-            self._scores[plain] = self._compute(*key)
+            self._scores[plain] = tuple(float(score) for score in self._compute(*key, fold))
             self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
-        return self._scores[plain]
+        return np.array(self._scores[plain])
+
+
+def blocks_of(folds: Sequence[CodedRows]) -> list[list[CodedRows]]:
+    """Return the held-out rows of folds: the first in blocks, by which the error of a gain is known, the others whole.
+
+    A single fold is whole too, as nothing comes after it, and so is one of few rows, which are seldom clear.
+    """
+    first, n = folds[0], len(folds[0])
+    if len(folds) == 1 or n < BLOCKS * BLOCK_ROWS:
+        return [[fold] for fold in folds]
+    return [[first.take(np.arange(start, n, BLOCKS)) for start in range(BLOCKS)], *([fold] for fold in folds[1:])]
 
 
 def scores_to_dict(scores: Scores) -> dict[str, Any]:
     """Return a plain form of scores."""
-    return {"scores": [[*map(float, key), float(score)] for key, score in scores.items()]}
+    return {"scores": [[list(key), list(found)] for key, found in scores.items()]}
 
 
 def scores_from_dict(data: Mapping[str, Any]) -> Scores:
     """Read what `scores_to_dict` wrote.
 
-    >>> scores_from_dict(scores_to_dict({(8.0, 20.0): -1.5}))
-    {(8.0, 20.0): -1.5}
+    >>> scores_from_dict(scores_to_dict({(8.0, 20.0, 0.0): (-1.5, -2.0)}))
+    {(8.0, 20.0, 0.0): (-1.5, -2.0)}
     """
-    return {tuple(map(float, key)): float(score) for *key, score in data["scores"]}
+    return {tuple(map(float, key)): tuple(map(float, found)) for key, found in data["scores"]}
 
 
-def climb(
-    ladder: Sequence[float], at: int, score: Callable[[Any], float], least_gain: float, patience: int = PATIENCE
-) -> int:
+def climb(ladder: Sequence[Any], at: int, compare: Callable[[Any, Any], Verdict], patience: int = PATIENCE) -> int:
     """Return the position of the best rung found uphill from one, upwards first.
 
     Parameters
     ----------
-    ladder : sequence of numbers
+    ladder : sequence
+        What is tried, from least to most.
     at : int
         Position to begin from.
-    score : callable
-        Score of a rung.
-    least_gain : float
-        Smallest gain that counts.
+    compare : callable
+        What a rung does beside another.
     patience : int
-        The climb goes on over this many rungs that gain nothing.
+        The climb goes on over this many rungs that gain nothing, unless one clearly loses.
 
     Examples
     --------
-    >>> climb([1, 2, 4, 8], 1, {1: 0.0, 2: 1.0, 4: 0.9, 8: 3.0}.get, 0.1)
+    >>> score = {1: 0.0, 2: 1.0, 4: 0.9, 8: 3.0}
+    >>> climb([1, 2, 4, 8], 1, lambda rung, than: Verdict(int(score[rung] > score[than])))
     3
+    >>> climb([1, 2, 4, 8], 1, lambda rung, than: Verdict.GAINS if score[rung] > score[than] else Verdict.LOSES)
+    1
     """
-    above = _walk(ladder[at:], score, least_gain, patience)
-    return at + above if above else at - _walk(ladder[at::-1], score, least_gain, patience)
+    above = _walk(ladder[at:], compare, patience)
+    return at + above if above else at - _walk(ladder[at::-1], compare, patience)
 
 
-def _walk(rungs: Sequence[float], score: Callable[[Any], float], least_gain: float, patience: int) -> int:
-    """Return the position of the best rung on a way, which ends where several gain nothing."""
+def _walk(rungs: Sequence[Any], compare: Callable[[Any, Any], Verdict], patience: int) -> int:
+    """Return the position of the best rung on a way, which ends where several gain nothing or one clearly loses."""
     best = 0
     for here in range(1, len(rungs)):
         if here - best > patience:
             break
-        if score(rungs[here]) > score(rungs[best]) + least_gain:
-            best = here
+        verdict = compare(rungs[here], rungs[best])
+        if verdict is Verdict.LOSES:
+            break
+        best = here if verdict is Verdict.GAINS else best
     return best
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
-from jointwise.fitting.choice.uphill import ScoreBook, climb, nearest
+from jointwise.fitting.choice.uphill import ScoreBook, Verdict, blocks_of, climb, nearest
+from jointwise.fitting.growing import FOLD_TOL
 from jointwise.fitting.trees.design import StateSpace, TreeDesign
 from jointwise.fitting.trees.options import TreeOptions
 from jointwise.fitting.trees.start import start_factors
@@ -79,7 +80,7 @@ class TreeChoice:
     def for_folds(self) -> TreeChoice:
         """Return the choice as it suits the fewer rows that folds learn from: many trees are fewer there."""
         if not self.tol:
-            return self
+            return replace(self, tol=FOLD_TOL)
         return replace(self, n_components=min(self.n_components, SEARCH_ROWS // MANY_ROWS))
 
 
@@ -118,7 +119,7 @@ def choose_trees(
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, priors, seed, checkpoint or Checkpoint())
     n_components, n_states, prior = search.best(numbers, states, *first)
-    score = search.held_out(n_components, n_states, prior)
+    score = search.held_out.mean(n_components, n_states, prior)
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1:
         n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
     return TreeChoice(n_components, n_states, *priors[prior], n_models, score)
@@ -186,10 +187,12 @@ class _Search:
         checkpoint: Checkpoint,
     ) -> None:
         self._design = design
-        self._folds = folds
+        self._rests = [rest for _, rest in folds]
+        self._held = blocks_of([part for part, _ in folds])
         self._priors = priors
         self._seed = seed
-        self.held_out = ScoreBook(checkpoint, self._mean)
+        sizes = [np.array([block.n_rows for block in blocks]) for blocks in self._held]
+        self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
     def best(self, numbers: Sequence[int], states: Sequence[int], stage: int, prior: int) -> tuple[int, int, int]:
         """Return the number of components, of states and the prior of the highest score found."""
@@ -197,39 +200,45 @@ class _Search:
         at = [nearest(numbers, FIRST_NUMBER), prior, stage]
         tried: set[tuple[int, ...]] = set()
 
-        def score(which: int, rung: int) -> float:
+        def key(which: int, rung: int) -> tuple[int, int, int]:
             n_components, k, n_states = (rung if which == i else ladders[i][at[i]] for i in range(3))
-            return self.held_out(n_components, n_states, k)
+            return n_components, n_states, k
+
+        def compare(which: int, rung: int, than: int) -> Verdict:
+            return self.held_out.compare(key(which, rung), key(which, than))
 
         while tuple(at) not in tried:
             tried.add(tuple(at))
             for which, ladder in enumerate(ladders):
-                at[which] = climb(ladder, at[which], partial(score, which), LEAST_GAIN)
+                at[which] = climb(ladder, at[which], partial(compare, which))
         return numbers[at[0]], states[at[2]], at[1]
 
     @cached_property
-    def _problems(self) -> dict[tuple[int, int], tuple[StateSpace, CodedRows, CodedRows, TreesProblem]]:
+    def _problems(self) -> dict[tuple[int, int], tuple[StateSpace, list[CodedRows], CodedRows, TreesProblem]]:
         return {}
 
-    def _problem(self, fold: int, n_states: int) -> tuple[StateSpace, CodedRows, CodedRows, TreesProblem]:
+    def _problem(self, fold: int, n_states: int) -> tuple[StateSpace, list[CodedRows], CodedRows, TreesProblem]:
         if (fold, n_states) not in self._problems:
             space = self._design.space(n_states)
-            part, rest = (each.regrouped(space.axes) for each in self._folds[fold])
-            self._problems[fold, n_states] = space, part, rest, space.problem(rest, 1.0, 0.0)
+            rest = self._rests[fold].regrouped(space.axes)
+            held = [block.regrouped(space.axes) for block in self._held[fold]]
+            self._problems[fold, n_states] = space, held, rest, space.problem(rest, 1.0, 0.0)
         return self._problems[fold, n_states]
 
-    def _mean(self, n_components: int, n_states: int, prior: int) -> float:
-        """Mean log-likelihood of held-out rows beyond that of independent columns, after short runs on the others."""
-        runs = [self._run(fold, n_components, n_states, prior) for fold in range(len(self._folds))]
-        return sum(runs) / sum(part.n_rows for part, _ in self._folds)
+    def _run(self, n_components: int, n_states: int, prior: int, fold: int) -> list[float]:
+        """Log-likelihood of the blocks of a fold's held-out rows beyond that of independent columns, after a short run.
 
-    def _run(self, fold: int, n_components: int, n_states: int, prior: int) -> float:
-        space, part, rest, problem = self._problem(fold, n_states)
+        The run is on the rows that the fold does not hold out.
+        """
+        space, held, rest, problem = self._problem(fold, n_states)
         alpha, gamma = self._priors[prior]
-        problem = TreesProblem(problem.rows, problem.n_rows, problem.known, alpha, gamma)
+        problem = replace(problem, alpha=alpha, gamma=gamma)
         factors = short_run(problem, rest, n_components, np.random.default_rng([self._seed, fold]))
-        held = TreesProblem(part.tree_engine(), part.n_rows, problem.known, alpha, gamma)
-        return held.log_likelihood(factors) + space.log_density(part.column_counts)
+        components = problem.components(factors)
+        return [
+            block.tree_engine().edge_sums(components).log_likelihood + space.log_density(block.column_counts)
+            for block in held
+        ]
 
 
 def short_run(problem: TreesProblem, rows: CodedRows, n_components: int, rng: np.random.Generator) -> TreeFactors:
