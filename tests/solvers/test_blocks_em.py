@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
+from scipy.special import logsumexp, multigammaln
+from scipy.stats import invwishart, multivariate_normal
 from tests.engines.block_cases import make_codes, make_components, make_layout
 
 from jointwise._numerics import LATTICE_FLOOR, on_lattice
@@ -15,12 +16,14 @@ from jointwise.exceptions import InputError
 from jointwise.solvers import solve
 from jointwise.solvers.blocks_em import (
     KAPPA,
+    KAPPAS,
     STEADYING,
     WIDENING,
     BlockFactors,
     BlocksEM,
     BlocksProblem,
     settled_scale,
+    shrunk,
     widened,
 )
 
@@ -240,9 +243,10 @@ def test_scale_is_the_harmonic_mean_of_steadied_covariances():
     for r in range(3):
         steadied = (scatters[r] + STEADYING * d * mean) / (sums.totals[r] + STEADYING * d)
         inverse += sums.totals[r] / total * np.linalg.inv(steadied)
-    expected = np.linalg.inv(inverse) + np.diag(problem.trace)
+    harmonic = np.linalg.inv(inverse)
+    expected = shrunk(harmonic, total) + np.diag(problem.trace)
     np.testing.assert_allclose(problem.pooled(start, sums).scale, expected, rtol=1e-8)
-    assert (np.linalg.eigvalsh(mean + np.diag(problem.trace) - expected) > -1e-12).all()  # never above the mean
+    assert (np.linalg.eigvalsh(mean - harmonic) > -1e-12).all()  # never above the mean
 
 
 def test_scale_of_one_component_is_its_covariance():
@@ -250,7 +254,7 @@ def test_scale_of_one_component_is_its_covariance():
     sums = problem.sums(start)
     found = problem.pooled(start, sums).scale
     one = replace(problem, nu=1e-12).maximised(start, sums).covariances[0]
-    np.testing.assert_allclose(found, one + np.diag(problem.trace), rtol=1e-6)
+    np.testing.assert_allclose(found, shrunk(one + np.diag(problem.trace), sums.totals.sum()), rtol=1e-6)
 
 
 def test_scale_is_positive_where_a_column_is_the_sum_of_others():
@@ -262,6 +266,54 @@ def test_scale_is_positive_where_a_column_is_the_sum_of_others():
     for each in (flat, many):
         scale = problem.pooled(start, each).scale
         assert np.linalg.eigvalsh(scale).min() >= 0.99 * problem.trace.min()
+
+
+def evidence(correlations, n, kappa):
+    """Log-evidence of n rows for an inverse Wishart prior of kappa rows of uncorrelated columns, by plain terms."""
+    d = len(correlations)
+    before, after = kappa + d + 1, kappa + d + 1 + n
+    return (
+        multigammaln(after / 2, d)
+        - multigammaln(before / 2, d)
+        + before / 2 * np.linalg.slogdet(kappa * np.eye(d))[1]
+        - after / 2 * np.linalg.slogdet(kappa * np.eye(d) + n * correlations)[1]
+    )
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(2, 12), st.integers(3, 60), st.integers(0, 2**32 - 1))
+def test_correlations_are_shrunk_to_the_highest_evidence(d, n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * rng.uniform(0.1, 10, d) + rng.normal(size=(n, 1))
+    covariance = np.cov(X.T, bias=True)
+    correlations = np.corrcoef(X.T)
+    best = max(KAPPAS, key=lambda kappa: evidence(correlations, n, kappa))
+    expected = (n * covariance + best * np.diag(np.diag(covariance))) / (n + best)
+    np.testing.assert_allclose(shrunk(covariance, n), expected, rtol=1e-8, atol=1e-12)
+
+
+def test_the_evidence_of_correlations_is_the_density_of_rows_without_their_covariance():
+    """Against draws of covariances: the density of rows, averaged over the prior, differs by the same constant."""
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal(np.zeros(2), [[1.0, 0.7], [0.7, 1.0]], size=6)
+    second = X.T @ X / 6
+    by_draws = []
+    for kappa in (5.0, 20.0):
+        covariances = invwishart(df=kappa + 3, scale=kappa * np.eye(2)).rvs(200_000, random_state=rng)
+        quadratic = 6 * np.einsum("nij,ji->n", np.linalg.inv(covariances), second)
+        by_draws.append(logsumexp(-3 * np.linalg.slogdet(covariances)[1] - quadratic / 2) - np.log(200_000))
+    expected = evidence(second, 6, 20.0) - evidence(second, 6, 5.0)
+    # the standard error of either mean is about .002
+    np.testing.assert_allclose(by_draws[1] - by_draws[0], expected, atol=0.015)
+
+
+def test_functions_of_columns_are_hardly_shrunk_and_columns_without_rows_much():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 200))
+    near = np.cov(np.stack([x, y, x + y + 1e-3 * rng.normal(size=200)]))
+    assert np.linalg.eigvalsh(shrunk(near, 200.0))[0] < 2 * np.linalg.eigvalsh(near)[0]
+    wide = np.cov(rng.normal(size=(100, 40)))  # 40 rows of 100 columns
+    assert np.linalg.eigvalsh(shrunk(wide, 40.0))[0] > 0.3
 
 
 def test_few_rows_widen_components_and_many_do_not():

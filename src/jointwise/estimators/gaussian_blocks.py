@@ -26,6 +26,8 @@ from jointwise.rows.coded import CodedRows
 
 # What a short look fits.
 LOOK_COMPONENTS, LOOK_NU = 8, 20.0
+# Rows for each column and component of the block that it needs: a covariance of fewer rows follows chance.
+LOOK_ROWS = 2
 
 
 class GaussianBlocks(ExpertEstimator[BlockOptions]):
@@ -187,8 +189,10 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
             design = Design.of(rows, columns.coarse_of(rows), options.warp, rng, known)
             some = in_order(rows.regrouped(design.axes))
             assert isinstance(some, CodedRows)  # held in memory, as folds are
-            problem = design.problem(some, LOOK_NU, options.beta)
-            n_components = min(LOOK_COMPONENTS, max(len(some) // ROWS_PER_COMPONENT, 1))
+            d = len(design.columns)
+            problem = design.problem(some, max(LOOK_NU, float(d)), options.beta)
+            # a covariance of its own needs more rows than columns
+            n_components = min(LOOK_COMPONENTS, max(len(some) // max(ROWS_PER_COMPONENT, LOOK_ROWS * d), 1))
             factors = short_run(design, problem, some, n_components, start_groups(design, some, n_components, rng))
             return JointDensity(some.schema, design.expert(factors, some))
 

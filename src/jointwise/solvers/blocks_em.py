@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import multigammaln
 
 from jointwise._numerics import on_lattice
 from jointwise._typing import FloatArray
@@ -32,6 +33,9 @@ SAME = 0.02
 KAPPA = 1e-3
 # Rows for each column by which the covariance of a component is drawn to the mean of all, before they are pooled.
 STEADYING = 0.3
+# Rows of uncorrelated columns that the pooled covariance may have seen; see `shrunk`.
+KAPPA_ENDS = (1e-6, 1e5)
+KAPPAS = np.geomspace(*KAPPA_ENDS, 111)
 # How much wider components are than the rows they were fitted to; see `widened`.
 WIDENING = 0.5
 
@@ -202,18 +206,18 @@ class BlocksProblem:
 
         Up to the weights, that is the W that the log-posterior prefers. Components along a curve are thin in different
         directions, in which M is not: a prior centred at M would blow them up. The c rows of M keep components with
-        few rows, which are thin by chance, from shrinking W.
+        few rows, which are thin by chance, from shrinking W. Correlations are then drawn to zero; see `shrunk`.
         """
         _, scatters = self._moments(factors, sums)
         total = max(float(sums.totals.sum()), 1e-300)
         mean = scatters.sum(axis=0) / total + np.diag(self.trace)
         if len(scatters) == 1:
-            return replace(self, scale=mean)
+            return replace(self, scale=shrunk(mean, total))
         rows = STEADYING * len(mean)
         each = (scatters + rows * mean) / (sums.totals + rows)[:, None, None]
         inverse = np.einsum("r,rij->ij", sums.totals / total, np.linalg.inv(each))
         scale = np.linalg.inv((inverse + inverse.T) / 2)
-        return replace(self, scale=(scale + scale.T) / 2 + np.diag(self.trace))
+        return replace(self, scale=shrunk((scale + scale.T) / 2, total) + np.diag(self.trace))
 
     def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
         """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
@@ -297,6 +301,45 @@ def settled_scale(
             break
         before = sums.log_likelihood
     return problem, factors
+
+
+def shrunk(covariance: FloatArray, n_rows: float) -> FloatArray:
+    r"""Return a covariance of rows with its correlations drawn to zero, as far as their evidence says.
+
+    Many columns and few rows show correlations by chance. With an inverse Wishart prior of :math:`\kappa` rows of
+    uncorrelated columns, the d x d matrix R of correlations of n rows becomes
+    :math:`(n R + \kappa I) / (n + \kappa)`. The logarithm of the evidence is, with :math:`a = \kappa + d + 1`
+    and up to a constant,
+
+    .. math:: \log \Gamma_d\big(\tfrac{a + n}{2}\big) - \log \Gamma_d\big(\tfrac{a}{2}\big) + \tfrac{a}{2} d \log \kappa
+              - \tfrac{a + n}{2} \log |\kappa I + n R| ,
+
+    and :math:`\kappa` is where it is highest: next to nothing where columns are close to functions of each other, many
+    rows where columns are more than rows.
+
+    Parameters
+    ----------
+    covariance : array of shape (d, d)
+    n_rows : float
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(30, 20))
+    >>> few, many = (np.linalg.eigvalsh(shrunk(np.cov(X.T), n)) for n in (30.0, 1e9))
+    >>> bool(few[0] > 0.3), bool(many[0] < 0.1)
+    (True, True)
+    """
+    d = len(covariance)
+    if d == 1:
+        return covariance
+    deviations = np.sqrt(np.diag(covariance))
+    correlations = covariance / np.outer(deviations, deviations)
+    spread = np.log(KAPPAS[:, None] + n_rows * np.maximum(np.linalg.eigvalsh(correlations), 0.0)).sum(axis=1)
+    shape = KAPPAS + d + 1
+    evidence = multigammaln((shape + n_rows) / 2, d) - multigammaln(shape / 2, d)
+    evidence += (shape * d * np.log(KAPPAS) - (shape + n_rows) * spread) / 2
+    share = n_rows / (n_rows + KAPPAS[int(np.argmax(evidence))])
+    return np.asarray(share * covariance + (1 - share) * np.diag(np.diag(covariance)))
 
 
 def widened(factors: BlockFactors, n_rows: float, nu: float) -> BlockFactors:

@@ -24,7 +24,7 @@ from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, a
 
 # What is tried: numbers of components, and strengths of the covariances' prior in rows.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
-NUS = (100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
+NUS = (1000.0, 100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
 # A stack of experts goes on from what was best alone, in finer steps: it divides nu by this at a time.
 WEAKER = 2.5
 # The search begins with each of these numbers; that of a large table, whose runs differ less by chance, with the last.
