@@ -49,8 +49,10 @@ def column_factor(block: GaussianBlock, c: int) -> tuple[Dictionary, FloatArray]
 
 def plain_dictionary(block: GaussianBlock, c: int) -> Dictionary:
     """Atoms of column ``c`` without windows: its kind and its spikes."""
-    unbounded = np.full_like(block.low, np.inf)
-    plain = block.changed(low=-unbounded, high=unbounded)
+    plain = block
+    if block.has_window.any():
+        unbounded = np.full_like(block.low, np.inf)
+        plain = block.changed(low=-unbounded, high=unbounded)
     return _with_spikes(plain, c, _families(plain, c)[0])
 
 
