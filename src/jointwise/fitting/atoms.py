@@ -29,8 +29,8 @@ from jointwise.solvers.factors import stacked_slices
 
 # Rows of the prior that holds an atom in its place.
 HOLD_ROWS = 20.0
-# EM steps between two moves of the atoms, and the most moves.
-STEPS_PER_MOVE, MOST_MOVES = 2, 25
+# EM steps between two moves of the atoms, and the most moves: with more, atoms follow the noise of the rows.
+STEPS_PER_MOVE, MOST_MOVES = 2, 6
 # Longest move: in scales for the location, and for the logarithm of the scale. Fisher scoring is local.
 LONGEST_MOVE = 0.5
 # Added to the information matrix, which is singular for an atom without rows.
