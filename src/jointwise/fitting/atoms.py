@@ -22,7 +22,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.engines.atoms import Masses, Places
 from jointwise.engines.base import PosteriorCounts
 from jointwise.families.location_scale import LocationScale
-from jointwise.fitting.problem import bin_masses
+from jointwise.fitting.problem import all_masses
 from jointwise.solvers import Factors, RowsEM, RowsProblem, solve
 from jointwise.solvers.accelerated import LEAST_MASS
 from jointwise.solvers.factors import stacked_slices
@@ -115,7 +115,7 @@ def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[Masses], tol: 
 
 def with_atoms(problem: RowsProblem, atoms: Sequence[Dictionary], axes: Sequence[Axis]) -> RowsProblem:
     """Return the problem with the masses of other atoms."""
-    return replace(problem, masses=tuple(bin_masses(d, axis) for d, axis in zip(atoms, axes, strict=True)))
+    return replace(problem, masses=all_masses(atoms, axes))
 
 
 def moved(dictionary: Dictionary, axis: Axis, shares: FloatArray) -> Dictionary:
