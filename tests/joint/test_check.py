@@ -76,6 +76,30 @@ def test_intervals_are_those_of_clopper_and_pearson(k):
         assert noise.approximate(np.array(p), np.array(k / n), np.array(n)) > 0 or found < LEAST_ERROR
 
 
+def test_what_noise_explains_is_put_aside_by_the_same_interval():
+    rng, noise = np.random.default_rng(0), Noise(100)
+    n = rng.integers(1, 300, 2000)
+    share, p = rng.integers(0, n + 1) / n, rng.random(2000)
+    for repeats in (1.0, 2.5):
+        beyond = noise.is_beyond(p, share * n, n.astype(float), repeats)
+        assert 0.1 < beyond.mean() < 0.9
+        np.testing.assert_array_equal(beyond, noise.approximate(p, share, n / repeats) > 0)
+
+
+def test_findings_do_not_depend_on_how_many_answers_are_compared_at_a_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    names, n = [f"x{k}" for k in range(6)], 1500
+    X = np.where(rng.random((n, 6)) < 0.1, np.nan, rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, 6)))
+    variables = [Variable(name, "continuous") for name in names]
+    density = build(variables, [gaussian()] * 6, [1.0], [np.ones((1, 1))] * 6)
+    together = check_rows(density.schema, density.mixture, X, np.random.default_rng(0)).findings
+    monkeypatch.setattr(check_pairs, "TOGETHER", 1)
+    apart = check_rows(density.schema, density.mixture, X, np.random.default_rng(0)).findings
+    assert len(together) > 6
+    assert [f.question for f in together] == [f.question for f in apart]
+    np.testing.assert_allclose([f.error for f in together], [f.error for f in apart])
+
+
 # ---- a wrong model -------------------------------------------------------------------------------
 
 

@@ -22,15 +22,15 @@ from jointwise.dictionary import Dictionary
 from jointwise.engines.atoms import Masses, Places
 from jointwise.engines.base import PosteriorCounts
 from jointwise.families.location_scale import LocationScale
-from jointwise.fitting.problem import bin_masses
+from jointwise.fitting.problem import all_masses
 from jointwise.solvers import Factors, RowsEM, RowsProblem, solve
 from jointwise.solvers.accelerated import LEAST_MASS
 from jointwise.solvers.factors import stacked_slices
 
 # Rows of the prior that holds an atom in its place.
 HOLD_ROWS = 20.0
-# EM steps between two moves of the atoms, and the most moves.
-STEPS_PER_MOVE, MOST_MOVES = 2, 25
+# EM steps between two moves of the atoms, and the most moves: with more, atoms follow the noise of the rows.
+STEPS_PER_MOVE, MOST_MOVES = 2, 6
 # Longest move: in scales for the location, and for the logarithm of the scale. Fisher scoring is local.
 LONGEST_MOVE = 0.5
 # Added to the information matrix, which is singular for an atom without rows.
@@ -115,7 +115,7 @@ def _round(learned: Learned, axes: Sequence[Axis], held: Sequence[Masses], tol: 
 
 def with_atoms(problem: RowsProblem, atoms: Sequence[Dictionary], axes: Sequence[Axis]) -> RowsProblem:
     """Return the problem with the masses of other atoms."""
-    return replace(problem, masses=tuple(bin_masses(d, axis) for d, axis in zip(atoms, axes, strict=True)))
+    return replace(problem, masses=all_masses(atoms, axes))
 
 
 def moved(dictionary: Dictionary, axis: Axis, shares: FloatArray) -> Dictionary:

@@ -33,7 +33,16 @@ def margin_prior(dictionary: Dictionary, n_rows: float) -> float:
 
 def rows_problem(rows: Rows, dictionaries: Sequence[Dictionary], beta: float) -> RowsProblem:
     """Return the atoms' masses on the axes, the margin of every column, and the rows."""
-    masses = tuple(bin_masses(dictionary, axis) for dictionary, axis in zip(dictionaries, rows.axes, strict=True))
+    return problem_of_masses(rows, all_masses(dictionaries, rows.axes), beta)
+
+
+def all_masses(dictionaries: Sequence[Dictionary], axes: Sequence[Axis]) -> tuple[Masses, ...]:
+    """Return the masses of each column's atoms on the bins of its axis."""
+    return tuple(bin_masses(dictionary, axis) for dictionary, axis in zip(dictionaries, axes, strict=True))
+
+
+def problem_of_masses(rows: Rows, masses: tuple[Masses, ...], beta: float) -> RowsProblem:
+    """Return the problem of rows with the masses of atoms on their axes."""
     margins = tuple(
         simplex_weights(d, rows.marginal(n), prior=0.0 if isinstance(d, Places) else smoothing_rows(rows.n_rows))
         for n, d in enumerate(masses)

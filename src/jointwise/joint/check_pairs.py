@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from jointwise._typing import BoolArray, FloatArray, IntArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.joint.cells import Cells, Subset
 from jointwise.joint.comparison import GIVEN_ROWS, PER_DEVIATION, Comparison, Noise, standard_error
 from jointwise.joint.events import Values
@@ -22,6 +22,8 @@ MOST_PARTNERS = 150
 MOST_TABLES = 300
 # Cells of a pair of columns for which the exact interval is computed: those of the largest approximate error.
 EXACT = 3
+# Answers that are compared at a time: more would leave the processor's cache.
+TOGETHER = 15_000
 
 
 class PairChecks:
@@ -43,6 +45,7 @@ class PairChecks:
         self.n_pairs = len({(min(j, k), max(j, k)) for j, others in enumerate(self._partners) for k in others.tolist()})
         self._given = [self._conditions(cells) for cells in comparison.cells]
         self._events = [_Events.of(cells, comparison) for cells in comparison.cells]
+        self._stack = _Stack.of(self._events)
         self._moments = _Moments.of(comparison)
         with_means = set(self._moments.columns.tolist()) if self._by_components else set()
         self._noise = Noise(
@@ -72,17 +75,21 @@ class PairChecks:
         for j, others in enumerate(self._partners):
             if self._given[j] and len(others):
                 given = self._all.cells[j].members(self._given[j])
+                parts = self._parts(others, len(given))
                 if not self._by_components:
-                    yield from self._shares(j, others, given, self._from_tables(j, others, given))
+                    for part in parts:
+                        yield from self._shares(j, part, given, self._from_tables(j, part, given))
                     continue
                 joint = (given @ self._all.cells[j].masses) * self._all.mixing
                 posterior = joint / joint.sum(axis=1, keepdims=True)
-                answers = [posterior @ self._events[k].masses.T for k in others]
-                for i, k in enumerate(others.tolist()):
-                    if k in self._all.gaps:  # of values that are shown
-                        answers[i] /= (posterior @ self._all.shown(k))[:, None]
-                yield from self._shares(j, others, given, np.hstack(answers))
+                for part in parts:
+                    yield from self._shares(j, part, given, self._from_components(part, posterior))
                 yield from self._means(j, others, given, posterior)
+
+    def _parts(self, others: IntArray, n_given: int) -> list[IntArray]:
+        """Return columns in parts with about `TOGETHER` answers each, under ``n_given`` conditions."""
+        answers = np.cumsum(np.diff(self._stack.first)[others]) * n_given
+        return np.split(others, np.flatnonzero(np.diff(answers // TOGETHER)) + 1)
 
     @property
     def _by_components(self) -> bool:
@@ -92,16 +99,25 @@ class PairChecks:
         """
         return self._all.model.has_independent_components
 
+    def _from_components(self, others: IntArray, posterior: FloatArray) -> FloatArray:
+        """Return the model's probability of the other columns' sets from posteriors of shape (G, F); shape (E, G)."""
+        asked, block = self._stack.sets_of(others)
+        answers = self._stack.masses[asked] @ posterior.T
+        for i, k in enumerate(others.tolist()):
+            if k in self._all.gaps:  # of values that are shown
+                answers[block == i] /= posterior @ self._all.shown(k)
+        return answers
+
     def _from_tables(self, j: int, others: IntArray, given: FloatArray) -> FloatArray:
-        """Return the model's probability of the other columns' sets given each set of column ``j``; shape (G, E)."""
+        """Return the model's probability of the other columns' sets given each set of column ``j``; shape (E, G)."""
         cells = self._all.cells
         alone = given @ cells[j].masses @ self._all.mixing
         answers = []
         for k in others.tolist():
             joint = given @ self._table(j, k)
             whole = joint.sum(axis=1) if k in self._all.gaps else alone  # of values that are shown
-            answers.append(joint @ self._events[k].members.T / np.maximum(whole, 1e-300)[:, None])
-        return np.hstack(answers)
+            answers.append(self._events[k].members @ joint.T / np.maximum(whole, 1e-300))
+        return np.vstack(answers)
 
     def _table(self, j: int, k: int) -> FloatArray:
         """Return the model's probability of each pair of cells of two columns, computed once; shape (K_j, K_k)."""
@@ -116,38 +132,40 @@ class PairChecks:
 
     def _shares(self, j: int, others: IntArray, given: FloatArray, answers: FloatArray) -> Iterator[Finding]:
         """Compare the shares of the other columns' sets given each set of column ``j`` with the model's answers."""
-        events = [self._events[k] for k in others]
-        block = np.repeat(np.arange(len(others)), [len(e.subsets) for e in events])
-        tables = [given @ self._pair_counts(j, k) for k in others]
-        # the last cell holds the gaps: rows with a gap in the column asked for are left out
-        totals = np.stack([table[:, :-1].sum(axis=1) for table in tables], axis=1)[:, block]
-        hits = np.hstack([table[:, :-1] @ e.members.T for table, e in zip(tables, events, strict=True)])
-        own = np.concatenate([e.own_errors for e in events])
+        asked, block = self._stack.sets_of(others)
+        counts, gaps = self._pair_counts(j, others, given)
+        hits = np.vstack([self._events[k].members @ own for k, own in zip(others, counts, strict=True)])
+        # rows with a gap in the column asked for are left out
+        totals = (given @ self._all.counts(self._all.cells[j]) - gaps)[block]
         p = np.clip(answers, 0.0, 1.0)
-        n = totals / self._all.repeats
-        enough = n >= GIVEN_ROWS
-        with np.errstate(invalid="ignore", divide="ignore"):  # conditions that no row meets; `enough` drops them
-            share = hits / totals
-            rough = np.where(enough, self._noise.approximate(p, share, n) - own, -1.0)
-        row, column = _best_of_blocks(rough, block)
-        error = self._noise.exact(p[row, column], share[row, column], n[row, column]) - own[column]
-        first = np.searchsorted(block, np.arange(len(others)))
-        for i, c, e in zip(row.tolist(), column.tolist(), error.tolist(), strict=True):
-            if not e > 0:
-                continue
-            k = int(others[block[c]])
-            event = self._events[k].subsets[c - first[block[c]]]
-            question = f"P({event.text} | {self._given[j][i].text})"
-            noise = standard_error(p[i, c], n[i, c])
-            numbers = map(float, (p[i, c], share[i, c], n[i, c], noise, max(e, 0.0)))
+        repeats = self._all.repeats
+        # the many that noise explains are put aside first
+        at = np.nonzero(self._noise.is_beyond(p, hits, totals, repeats) & (totals >= GIVEN_ROWS * repeats))
+        if not len(at[0]):
+            return
+        column, own = block[at[0]], self._stack.own_errors[asked[at[0]]]
+        p, share, n = p[at], hits[at] / totals[at], totals[at] / repeats
+        rough = self._noise.approximate(p, share, n) - own
+        kept = _best_of_columns(rough, column, at[1], at[0])
+        error = self._noise.exact(p[kept], share[kept], n[kept]) - own[kept]
+        for i, e in zip(kept[error > 0].tolist(), error[error > 0].tolist(), strict=True):
+            k = int(others[column[i]])
+            event = self._events[k].subsets[asked[at[0][i]] - self._stack.first[k]]
+            question = f"P({event.text} | {self._given[j][at[1][i]].text})"
+            numbers = map(float, (p[i], share[i], n[i], standard_error(p[i], n[i]), e))
             yield Finding(question, "given", (self._all.cells[k].name, self._all.cells[j].name), *numbers)
 
-    def _pair_counts(self, j: int, k: int) -> FloatArray:
-        """Return the rows in each pair of cells, the last column for gaps in ``k``; shape (K_j, K_k + 1)."""
-        left, right = self._all.cells[j], self._all.cells[k]
-        size = right.n_cells + 1
-        counts = np.bincount(left.codes * size + right.codes, self._all.weights, (left.n_cells + 1) * size)
-        return counts.reshape(-1, size)[:-1].astype(np.float64)
+    def _pair_counts(self, j: int, others: IntArray, given: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+        """Return the rows given each set of ``j`` in the cells of each other column, (K, G), and in gaps, (O, G)."""
+        cells = self._all.cells[j]
+        size = cells.n_cells + 1
+        first = _starts([self._all.cells[k].n_cells + 1 for k in others])
+        codes = np.column_stack([self._all.cells[k].codes for k in others]) + first[:-1]
+        weights = None if self._all.weights is None else np.repeat(self._all.weights, len(others))
+        counts = np.bincount((codes * size + cells.codes[:, None]).ravel(), weights, first[-1] * size)
+        held = counts.reshape(-1, size)[:, :-1] @ given.T
+        last = first[1:] - 1
+        return [held[start:end] for start, end in zip(first[:-1], last, strict=True)], held[last]
 
     def _means(self, j: int, others: IntArray, given: FloatArray, posterior: FloatArray) -> Iterator[Finding]:
         """Compare the means of the other columns given each set of column ``j``; yield the worst of each."""
@@ -199,6 +217,42 @@ class _Events:
         masses = members @ cells.masses
         own = masses @ comparison.mixing - members @ counts / max(float(counts.sum()), 1e-300)
         return cls(subsets, members, masses, np.abs(own))
+
+
+@dataclass(frozen=True, eq=False)
+class _Stack:
+    """The sets of all N columns, one after another: E in all.
+
+    Parameters
+    ----------
+    first : array of shape (N + 1,)
+        Where the sets of each column begin, and the number of all.
+    masses : array of shape (E, F)
+    own_errors : array of shape (E,)
+    """
+
+    first: IntArray
+    masses: FloatArray
+    own_errors: FloatArray
+
+    @classmethod
+    def of(cls, events: Sequence[_Events]) -> _Stack:
+        return cls(
+            _starts([len(e.subsets) for e in events]),
+            np.concatenate([e.masses for e in events]),
+            np.concatenate([e.own_errors for e in events]),
+        )
+
+    def sets_of(self, columns: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the sets of some columns, and for each the position of its column among these."""
+        first, sizes = self.first[columns], np.diff(self.first)[columns]
+        block = np.repeat(np.arange(len(columns)), sizes)
+        return np.arange(len(block)) + (first - _starts(sizes)[:-1])[block], block
+
+
+def _starts(sizes: Sequence[int] | IntArray) -> IntArray:
+    """Return where each of some parts begins, and their whole size."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,13 +309,9 @@ def _partners(j: int, n_columns: int, most: int, rng: np.random.Generator) -> In
     return others if n_columns <= most else np.sort(rng.choice(others, most, replace=False))
 
 
-def _best_of_blocks(values: FloatArray, blocks: IntArray) -> tuple[IntArray, IntArray]:
-    """Return rows and columns of the `EXACT` largest positive values in each block of columns."""
-    row, column = np.nonzero(values > 0)
-    order = np.lexsort((-values[row, column], blocks[column]))
-    row, column = row[order], column[order]
-    block = blocks[column]
-    new: BoolArray = np.concatenate([[True], block[1:] != block[:-1]]) if len(block) else np.empty(0, dtype=bool)
-    start = np.maximum.accumulate(np.where(new, np.arange(len(block)), 0))
-    kept = np.arange(len(block)) - start < EXACT
-    return row[kept], column[kept]
+def _best_of_columns(values: FloatArray, columns: IntArray, *order: IntArray) -> IntArray:
+    """Return the places of the `EXACT` largest positive values of each column; equal ones in the order given."""
+    at = np.lexsort((*order[::-1], -values, columns))
+    at = at[values[at] > 0]
+    column = columns[at]
+    return np.asarray(at[np.arange(len(at)) - np.searchsorted(column, column) < EXACT])

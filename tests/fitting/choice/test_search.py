@@ -162,7 +162,7 @@ def test_choices_far_apart_need_one_fold_and_close_ones_all():
     folds = search.row_folds(rows, np.random.default_rng(0))
     dictionaries = [Dictionary.grid("gaussian", -12, 12, n=13, scale=2.0)] * 4
     book = search._Book(0, scores, search.Checkpoint())
-    found = search._Search(folds, dictionaries, NUMBERS, BETAS, 0, book)
+    found = search._Search(search._Fold.all_of(folds, dictionaries), dictionaries, NUMBERS, BETAS, 0, book)
     far = search.difference(found, search.Tried(8, 3.0), found, search.Tried(2, 3.0))
     assert far > 0
     assert {key[-1] for key in scores} == {0}

@@ -12,6 +12,7 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.engines import PosteriorEngine
+from jointwise.engines.atoms import Masses
 from jointwise.engines.compiled_parts import in_threads, n_cores
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import held_out_gains
@@ -21,7 +22,7 @@ from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.fitting.merging import merged_bins
 from jointwise.fitting.options import Options
 from jointwise.fitting.possible import UNMET_ROWS
-from jointwise.fitting.problem import rows_problem
+from jointwise.fitting.problem import all_masses, problem_of_masses, rows_problem
 from jointwise.fitting.result import Choice
 from jointwise.fitting.starts import MANY_COMPONENTS
 from jointwise.rows.base import Rows
@@ -141,7 +142,7 @@ def _searched(
     averaged = min(n_models, AVERAGED) if len(rows) >= SMALL_TABLE else 1
     few = numbers if averaged == 1 else [n for n in numbers if n <= MANY] or numbers
     searches = [
-        _Search(folds, models[0], few, betas, seed, _Book(number, scores, checkpoint))
+        _Search(_Fold.all_of(folds, models[0]), models[0], few, betas, seed, _Book(number, scores, checkpoint))
         for number, models in enumerate(sets)
     ]
     n_components, beta = searches[0].climb(FIRST_NUMBER, FIRST_BETA)
@@ -154,7 +155,7 @@ def _searched(
         n_components, beta = searches[best].climb(n_components, beta)
     if averaged > 1 and n_components > 1:
         book = _Book(len(sets) + best, scores, checkpoint)
-        averages = _Search(folds, sets[best][0], numbers, betas, seed, book, averaged)
+        averages = _Search(searches[best].folds, sets[best][0], numbers, betas, seed, book, averaged)
         n_components, beta = averages.climb(n_components, beta)
     chosen, learn = Tried(n_components, beta), must_learn
     if may_learn and 1 < n_components <= MANY:
@@ -233,9 +234,15 @@ class Tried:
 class _Fold:
     """Rows that are held out, in blocks, and the problem of the others; both made when they are first needed."""
 
-    def __init__(self, part: CodedRows, rest: CodedRows, dictionaries: Sequence[Dictionary]) -> None:
+    def __init__(self, part: CodedRows, rest: CodedRows, masses: tuple[Masses, ...]) -> None:
         self.n_rows = part.n_rows
-        self._part, self._rest, self._dictionaries = part, rest, dictionaries
+        self._part, self.rest, self._masses = part, rest, masses
+
+    @classmethod
+    def all_of(cls, folds: Sequence[tuple[CodedRows, CodedRows]], dictionaries: Sequence[Dictionary]) -> list[_Fold]:
+        """Return all folds, with the masses of the same atoms."""
+        masses = all_masses(dictionaries, folds[0][0].axes)
+        return [cls(part, rest, masses) for part, rest in folds]
 
     @cached_property
     def blocks(self) -> list[CodedRows]:
@@ -258,12 +265,12 @@ class _Fold:
 
     @cached_property
     def problem(self) -> RowsProblem:
-        return rows_problem(self._rest, self._dictionaries, 0.0)
+        return problem_of_masses(self.rest, self._masses, 0.0)
 
     @cached_property
     def merged(self) -> RowsProblem:
         """The problem on merged bins."""
-        return merged_bins(self._rest, self.problem)[1]
+        return merged_bins(self.rest, self.problem)[1]
 
     def independence(self, problem: RowsProblem) -> FloatArray:
         """Log-likelihood of the bins of each block if the columns were independent."""
@@ -275,7 +282,7 @@ class _Search:
 
     def __init__(
         self,
-        folds: list[tuple[CodedRows, CodedRows]],
+        folds: list[_Fold],
         dictionaries: Sequence[Dictionary],
         numbers: Sequence[int],
         betas: Sequence[float],
@@ -284,9 +291,9 @@ class _Search:
         n_models: int = 1,
     ) -> None:
         self._dictionaries = tuple(dictionaries)
-        self._axes = folds[0][0].axes
-        self.folds = [_Fold(part, rest, dictionaries) for part, rest in folds]
-        most = max(min(min(rest.n_rows / ROWS_PER_COMPONENT, len(rest)) for _, rest in folds), 1)
+        self._axes = folds[0].rest.axes
+        self.folds = folds
+        most = max(min(min(fold.rest.n_rows / ROWS_PER_COMPONENT, len(fold.rest)) for fold in folds), 1)
         self._numbers = [number for number in numbers if number <= most] or [min(numbers)]
         self._betas = betas
         self._seed = seed
