@@ -16,6 +16,9 @@ from jointwise.exceptions import InputError
 # Most knots of a map, in a file too.
 MOST_KNOTS = 4096
 
+# Slopes beyond this, in those of a line between knots, are scaled before they are squared; an outlier of 1e200 has them.
+STEEP = 1e100
+
 
 @dataclass(frozen=True, eq=False)
 class Warp:
@@ -109,8 +112,11 @@ class Warp:
         y = np.clip(share, 0.0, 1.0)  # of the rise
         first, last = d0 / s, d1 / s  # in units of the mean slope, so that squares stay in range
         bend = y * (first + last - 2)
-        a, b, c = 1 - first + bend, first - bend, -y
-        t = 2 * c / (-b - np.sqrt(np.maximum(b * b - 4 * a * c, 0.0)))
+        steep = np.maximum(first, last)
+        scale = np.where(steep > STEEP, steep, 1.0)  # the root does not depend on it
+        a, b, c = (1 - first + bend) / scale, (first - bend) / scale, -y / scale
+        root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+        t = np.where(b < 0, root - b, 2 * c) / np.where(b < 0, 2 * a, -b - root)  # no difference of near numbers
         x = self.x[k] + width * np.clip(np.where(y == 0, 0.0, t), 0.0, 1.0)
         below, above = np.minimum(share, 0.0), np.maximum(share - 1, 0.0)
         return np.asarray(np.where(np.isnan(share), np.nan, x + below * rise / d0 + above * rise / d1))
