@@ -16,7 +16,7 @@ from jointwise.exceptions import InputError
 # Most knots of a map, in a file too.
 MOST_KNOTS = 4096
 
-# Slopes beyond this, in those of a line between knots, are scaled before they are squared; an outlier of 1e200 has them.
+# Slopes beyond this, in those of a line between knots, are scaled before they are squared: an outlier may have them.
 STEEP = 1e100
 
 
