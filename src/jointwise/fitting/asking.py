@@ -23,6 +23,7 @@ from jointwise.fitting.weighing import (
     answering_weights,
     kept_weights,
     mean_and_error,
+    predicting_weights,
     stacking_weights,
     sum_logs,
 )
@@ -119,6 +120,18 @@ def weights_for_answers(work: Work, asked: Asked, part: CodedRows, most_loss: fl
 
     found = kept_weights(asked.known, weigh)
     return found if asked.loss(found) <= most_loss else asked.weights
+
+
+def weights_for_target(work: Work, asked: Asked, n_folds: int) -> dict[str, float]:
+    """Return the weights that predict a column of the held-out rows best from the others."""
+    others = {name: np.concatenate([work.others[name, fold] for fold in range(n_folds)]) for name in asked.known}
+
+    def weigh(names: list[str]) -> FloatArray:
+        return predicting_weights(
+            asked.stacked(names), np.stack([others[name] for name in names], axis=1), asked.counts
+        )
+
+    return kept_weights(asked.known, weigh)
 
 
 @dataclass(frozen=True)
