@@ -9,7 +9,7 @@ of all experts are weakened together, step by step, while the held-out rows gain
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.fitting.crosstabs import Crosstabs
-from jointwise.fitting.learners import Work
+from jointwise.fitting.learners import LOOK, Work
 from jointwise.fitting.weighing import (
     LEAST_ERRORS,
     answering_weights,
@@ -47,8 +47,10 @@ def ask(work: Work, folds: Sequence[Fold]) -> Asked:
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
         if not fold:
-            asked = looked(work.looks(rest, X), _counts(part), list(work.learners))
-        names = asked.weights if fold else asked.near
+            logs = work.looks(rest, X)
+            telling = _telling(work, Asked(logs, _counts(part), {}, []), [LOOK], LOOK_WEIGHT)
+            asked = looked(logs, _counts(part), list(work.learners), telling)
+        names = asked.near if not fold else {**asked.weights, **_telling(work, asked, range(fold))}
         found = {name: work.held_out(name, fold, rest, X) for name in names}
         asked = asked.further(found, _counts(part))
     return asked
@@ -88,10 +90,12 @@ def _gain(before: Asked, after: Asked) -> tuple[float, float]:
     return mean_and_error(after.logs_of_sum(after.weights) - before.logs_of_sum(before.weights), before.counts)
 
 
-def looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[str]) -> Asked:
+def looked(
+    logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[str], telling: Container[str] = ()
+) -> Asked:
     """Return what a short look says: the mean log-densities of experts, and those that are asked.
 
-    Those are the experts that are not far behind, and those at which nobody looked.
+    Those are the experts that are not far behind, those that tell of a target, and those at which nobody looked.
     """
     asked = Asked({name: np.empty(0) for name in names}, np.empty(0), {}, names)
     if not logs:
@@ -100,6 +104,7 @@ def looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[s
     scores = {name: first.mean(name) or 0.0 for name in logs}
     least = max(scores.values()) - FAR_BEHIND
     far = [name for name in logs if first.weights.get(name, 0.0) < LOOK_WEIGHT and scores[name] <= least]
+    far = [name for name in far if name not in telling]
     # the best chooses first, and others like it begin from its choice
     near = sorted((name for name in names if name not in far), key=lambda name: -scores.get(name, -np.inf))
     return replace(asked, looks=scores, near=near)
@@ -122,9 +127,16 @@ def weights_for_answers(work: Work, asked: Asked, part: CodedRows, most_loss: fl
     return found if asked.loss(found) <= most_loss else asked.weights
 
 
-def weights_for_target(work: Work, asked: Asked, n_folds: int) -> dict[str, float]:
-    """Return the weights that predict a column of the held-out rows best from the others."""
-    others = {name: np.concatenate([work.others[name, fold] for fold in range(n_folds)]) for name in asked.known}
+def _telling(work: Work, asked: Asked, folds: Sequence[int], least: float = 0.0) -> dict[str, float]:
+    """Return the experts that a target is predicted by, with some least weight; none where there is no target."""
+    if work.target is None or not asked.known:
+        return {}
+    return {name: weight for name, weight in weights_for_target(work, asked, folds).items() if weight >= least}
+
+
+def weights_for_target(work: Work, asked: Asked, folds: Sequence[int]) -> dict[str, float]:
+    """Return the weights that predict a column of the rows that some folds hold out best from the others."""
+    others = {name: np.concatenate([work.others[name, fold] for fold in folds]) for name in asked.known}
 
     def weigh(names: list[str]) -> FloatArray:
         return predicting_weights(

@@ -23,6 +23,8 @@ Callback = Callable[[int, float], None]
 # The best dictionaries of columns by themselves, by name.
 Known = Mapping[str, Dictionary]
 AnyFit = Fit | BlockFit | TreeFit
+# Instead of the number of a fold: a short look.
+LOOK = -1
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Work:
 
     `first` are the densities learned without the first held-out rows, `weakened` is how often priors were weakened.
     `target` is the column that the experts are to predict, if there is one; `others` are then the log-densities of the
-    held-out rows without it, by expert and fold.
+    held-out rows without it, by expert and fold, those of a look under `LOOK`.
     """
 
     learners: Mapping[str, Learner]
@@ -103,7 +105,7 @@ class Work:
         for number, (name, learner) in enumerate(self.learners.items()):
             if learner.look is not None:
                 rng = np.random.default_rng([self.seed, number, 2])
-                found[name] = learner.look(rest, rng, self.known).mixture.logpdf(X)
+                found[name] = self._logs(name, LOOK, learner.look(rest, rng, self.known), X)
         return found
 
     def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
@@ -112,6 +114,10 @@ class Work:
         density = self.fit(name, rest, f"rows without part {fold + 1}{priors}").density
         if fold == 0:
             self.first[name] = density
+        return self._logs(name, fold, density, X)
+
+    def _logs(self, name: str, fold: int, density: JointDensity, X: FloatArray) -> FloatArray:
+        """Log-density of rows, whose other columns are kept too if there is a target."""
         if self.target is not None:
             self.others[name, fold] = density.mixture.logpdf(_without(X, self.target))
         return density.mixture.logpdf(X)

@@ -200,7 +200,7 @@ def fit_stack(
     if for_answers:
         weights = weights_for_answers(work, asked, folds[0][0], most_loss)
     elif for_target:
-        weights = weights_for_target(work, asked, len(folds))
+        weights = weights_for_target(work, asked, range(len(folds)))
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
