@@ -14,7 +14,7 @@ from jointwise.fitting.blocks import BlockChoice, choose_blocks
 from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.learners import Work
 from jointwise.fitting.trees import MOST_COLUMNS
-from jointwise.fitting.weighing import MOST_LOSS
+from jointwise.fitting.weighing import MOST_LOSS, by_crosstabs
 from jointwise.joint.product import ProductMixture
 
 EXPERTS = [("products", JUPAD(3, n_init=1)), ("blocks", GaussianBlocks("none", n_components=2))]
@@ -119,6 +119,59 @@ def test_without_a_loss_rows_alone_decide(large):
 def test_wrong_losses(most_loss):
     with pytest.raises(InputError, match="most_loss"):
         JointEstimator(most_loss=most_loss).fit(columns())
+
+
+def classes(n: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
+    """Two columns whose shape one product follows best, and a class that a third column tells in part."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    even = {name: rng.uniform(-1, 1, n) for name in ("b", "c")}
+    return {"a": a} | even | {"kind": np.where(a + rng.normal(size=n) > 0, "x", "y")}
+
+
+ONE_TELLS = [("product", JUPAD(1)), ("blocks", GaussianBlocks("none", n_components=2, n_models=1))]
+
+
+def test_experts_are_weighed_by_how_they_predict_a_target():
+    """One product tells nothing of the class, but more about the shapes of columns."""
+    by_rows = JointEstimator(ONE_TELLS, random_state=0).fit(classes())
+    model = JointEstimator(ONE_TELLS, target="kind", random_state=0).fit(classes())
+    assert model.expert_weights_["blocks"] > by_rows.expert_weights_["blocks"] + 0.1
+    assert sum(model.expert_weights_.values()) == pytest.approx(1)
+    assert model.fit_.loss > 0
+    assert "weighted by how they predict 'kind' in held-out rows" in model.summary()
+    fresh = classes(seed=1)
+    scores = [_log_chance(each.density_, fresh, "kind") for each in (model, by_rows)]
+    assert scores[0] > scores[1]
+
+
+def _log_chance(density, table, name: str) -> float:
+    """Mean log-probability of a column given the others: a slow twin of what a classifier says."""
+    others = [other for other in table if other != name]
+    joint, alone = density.logpdf(table), density.marginal(others).logpdf({other: table[other] for other in others})
+    return float(np.mean(joint - alone))
+
+
+def test_a_classifier_names_its_class_as_the_target():
+    table = classes(100)
+    kind = table.pop("kind")
+    model = JointClassifier(JointEstimator(ONE_TELLS, random_state=0)).fit(table, kind)
+    assert model.estimator_.target == model.estimator_.fit_.target == model.target_name_
+    direct = JointEstimator(ONE_TELLS, target="target", random_state=0).fit(table | {"target": kind})
+    assert direct.expert_weights_ == model.estimator_.expert_weights_
+
+
+def test_a_target_is_a_column():
+    with pytest.raises(KeyError, match="Unknown column 'kinds'; did you mean 'kind'"):
+        small(target="kinds").fit(columns())
+    with pytest.raises(InputError, match="`target` must be the name of a column"):
+        small(target=3).fit(columns())
+
+
+def test_a_target_leaves_crosstabs_aside():
+    assert not by_crosstabs(Sized(SMALL_TABLE, 5), 0.0)
+    model = JointEstimator(ONE_TELLS, target="kind", random_state=0).fit(classes(SMALL_TABLE))
+    assert "crosstabs" not in model.summary()
 
 
 def test_a_given_prior_stays():

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jointwise.fitting.asking import FAR_BEHIND, Asked, _gain, ask, far_behind, looked, weaken, weights_for_answers
+from jointwise.fitting.asking import (
+    FAR_BEHIND,
+    Asked,
+    _gain,
+    ask,
+    far_behind,
+    looked,
+    weaken,
+    weights_for_answers,
+    weights_for_target,
+)
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.learners import Learner, Work
 from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS
@@ -174,6 +184,51 @@ def test_a_gain_within_noise_is_none(errors: float, kept: float) -> None:
 
     work, _, _ = weakened(noisy, noisy, n_rows=n)
     assert work.choices == {"0": kept, "1": kept}
+
+
+class Telling(Density):
+    """A density of rows, and of the chance of their class."""
+
+    def __init__(self, log_density: float, chance: float) -> None:
+        self.mixture, self.log_density, self.chance = self, log_density, chance
+
+    def logpdf(self, X: np.ndarray) -> np.ndarray:
+        return self.log_density + np.where(np.isnan(X[:, -1]), 0.0, np.log(self.chance))
+
+
+def telling_work(target: int | None, **experts: Telling) -> Work:
+    learners = {
+        name: Learner(
+            name,
+            look=lambda rows, rng, known, density=density: density,
+            choose=lambda rows, rng, checkpoint, known, others: None,
+            single=lambda choice: choice,
+            fit=lambda rows, choice, rng, callback, checkpoint, density=density: Fitted(density),
+        )
+        for name, density in experts.items()
+    }
+    return Work(learners, Some(300, 2), 0, Checkpoint(), lambda _: None, {}, target=target)
+
+
+@pytest.mark.parametrize("n_folds", [1, 3])
+def test_experts_far_behind_are_asked_if_they_tell_of_the_target(n_folds: int) -> None:
+    folds = [(Some(100, 2), Some(200, 2))] * n_folds
+    experts = {"dense": Telling(-1.0, 0.5), "telling": Telling(-3.0, 0.9), "neither": Telling(-3.0, 0.4)}
+    by_rows = telling_work(None, **experts)
+    assert ask(by_rows, folds).known == ["dense"]
+    work = telling_work(1, **experts)
+    asked = ask(work, folds)
+    assert asked.known == ["dense", "telling"]
+    assert list(asked.weights) == ["dense"]
+    assert weights_for_target(work, asked, range(n_folds))["telling"] > 0.9
+
+
+def test_log_densities_without_the_target_are_those_of_the_last_priors() -> None:
+    work = telling_work(1, a=Telling(-1.0, 0.5), b=Telling(-1.0, 0.6))
+    ask(work, [(Some(100, 2), Some(200, 2))])
+    weaker = work.with_weaker({})
+    weaker.others["a", 0] = np.zeros(100)
+    np.testing.assert_array_equal(work.others["a", 0], np.full(100, -1.0))
 
 
 class Tabled(Density):

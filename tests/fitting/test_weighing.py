@@ -1,4 +1,4 @@
-"""Weights of experts, by held-out rows and by crosstabs of these."""
+"""Weights of experts, by held-out rows, by crosstabs of these and by one column of them."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,16 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
+from jointwise.fitting import weighing
 from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.weighing import (
     LEAST_WEIGHT,
     PRIOR_ROWS,
+    TARGET_PRIOR,
     answering_weights,
     kept_weights,
     mean_log,
+    predicting_weights,
     stacking_weights,
 )
 
@@ -44,6 +47,90 @@ def test_an_impossible_row_is_no_verdict_alone() -> None:
 def test_a_row_impossible_for_all_says_nothing() -> None:
     logs = np.array([[-1.0, -2.0], [-1.0, -2.0], [-np.inf, -np.inf]])
     assert np.isfinite(stacking_weights(logs, np.ones(3))).all()
+
+
+# ---- one column ------------------------------------------------------------------------------------------------------
+
+
+def with_classes(seed: int, k: int, n: int, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return log-densities of rows under experts, the same without their class, and counts."""
+    rng = np.random.default_rng(seed)
+    sharpness = rng.uniform(0.3, 3.0, k)  # of what experts say about the class
+    every = rng.normal(-20, 1, (n, 1, k)) + sharpness * rng.normal(0, 1, (n, n_classes, k))
+    every[:, 0] += rng.uniform(0, 2, k)  # the class of all rows, which experts know more or less well
+    return every[:, 0], np.asarray(logsumexp(every, axis=1)), rng.integers(1, 4, n).astype(float)
+
+
+def target_objective(weights: np.ndarray, rows: np.ndarray, others: np.ndarray, counts: np.ndarray) -> float:
+    """A slow twin: sum_i c_i log p(class | row) and the prior, row by row."""
+    total = 0.0
+    for f, g, count in zip(np.exp(rows), np.exp(others), counts, strict=True):
+        joint = sum(w * value for w, value in zip(weights, f, strict=True))
+        alone = sum(w * value for w, value in zip(weights, g, strict=True))
+        total += count * np.log(joint / alone)
+    prior = stacking_weights(rows, counts)
+    return total + TARGET_PRIOR * sum(v * np.log(w) for v, w in zip(prior, weights, strict=True))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(1, 40))
+def test_weights_predict_a_column_best(seed: int, k: int, n: int) -> None:
+    """No start of a general solver near the weights finds better ones, and the slopes are zero."""
+    rows, others, counts = with_classes(seed, k, n)
+    found = predicting_weights(rows, others, counts)
+    assert found.sum() == pytest.approx(1)
+    assert (found > 0).all()
+    best = minimize(lambda t: -target_objective(softmax(t), rows, others, counts), np.log(found), method="BFGS")
+    assert target_objective(found, rows, others, counts) >= -best.fun - 1e-4 * counts.sum()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4))
+def test_no_step_lowers_the_prediction_of_a_column(seed: int, k: int) -> None:
+    rows, others, counts = with_classes(seed, k, 30)
+    scores = [target_objective(stacking_weights(rows, counts), rows, others, counts)]
+    for steps in range(1, 12):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(weighing, "MOST_STEPS", steps)
+            scores.append(target_objective(predicting_weights(rows, others, counts), rows, others, counts))
+    assert (np.diff(scores) >= -1e-9).all()
+
+
+def test_the_best_expert_of_rows_need_not_predict_a_column_best() -> None:
+    """The first expert is ten times as dense wherever rows are, and knows nothing of the class."""
+    others = np.tile(np.log([10.0, 1.0]), (200, 1))
+    rows = others + np.log([0.5, 0.95])
+    assert stacking_weights(rows, np.ones(200))[0] > 0.98
+    assert predicting_weights(rows, others, np.ones(200))[1] > 0.9
+
+
+def test_few_rows_change_the_weights_of_rows_little() -> None:
+    others = np.tile(np.log([10.0, 1.0]), (1, 1))
+    rows = others + np.log([0.5, 0.95])
+    by_rows = stacking_weights(rows, np.ones(1))
+    np.testing.assert_allclose(predicting_weights(rows, others, np.ones(1)), by_rows, atol=0.1)
+
+
+def test_experts_that_predict_a_column_alike_keep_the_weights_of_rows() -> None:
+    rows, _, counts = with_classes(0, 3, 50)
+    np.testing.assert_allclose(predicting_weights(rows, rows - 0.7, counts), stacking_weights(rows, counts))
+
+
+def test_a_repeated_row_counts_as_often() -> None:
+    rows, others, counts = with_classes(1, 3, 50)
+    often = [np.repeat(each, counts.astype(int), axis=0) for each in (rows, others)]
+    found = predicting_weights(*often, np.ones(int(counts.sum())))
+    np.testing.assert_allclose(found, predicting_weights(rows, others, counts), rtol=1e-6)
+
+
+def test_an_impossible_class_is_no_verdict_alone() -> None:
+    rows, others, counts = with_classes(2, 2, 50)
+    rows[7] = others[7] = -np.inf
+    without = np.arange(50) != 7
+    found = predicting_weights(rows, others, counts)
+    np.testing.assert_allclose(found, predicting_weights(rows[without], others[without], counts[without]), rtol=0.02)
+    rows[8, 0] = -np.inf
+    assert np.isfinite(predicting_weights(rows, others, counts)).all()
 
 
 # ---- crosstabs -------------------------------------------------------------------------------------------------------

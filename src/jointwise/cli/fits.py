@@ -58,8 +58,6 @@ def fit_table(
         passes.merge_rare(rare, skip=[name for name in (target, weight) if name is not None])
     model = _estimator(**parameters)
     if target is not None:
-        if isinstance(model, JointEstimator):
-            model.set_params(most_loss=0.0)  # as in JointClassifier: classes are best told by weights for whole rows
         labelled = _Labelled(file.label, target)
         return JointClassifier(model).fit_blocks(lambda: labelled.rows(passes.blocks()), target, weight)
     if weight is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from jointwise._checks import warn_caller
+from jointwise._checks import shown, warn_caller
 from jointwise.fitting import Fit
 from jointwise.fitting.blocks import BlockFit
 from jointwise.fitting.stack import StackFit
@@ -135,8 +135,7 @@ def _tree_cells(fit: TreeFit) -> Iterator[tuple[str, ...]]:
 def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
     yield from _first_lines(name, fit)
     if len(fit.fits) > 1 or fit.held_out is not None:
-        tables = "" if fit.loss is None else " and crosstabs of these"
-        yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by held-out rows{tables}"
+        yield f"experts: {len(fit.fits)} kept of {len(fit.experts)}, weighted by {_weighted_by(fit)}"
     else:
         yield f"experts: {next(iter(fit.fits))} alone"
     yield f"components: {fit.density.n_components}"
@@ -148,6 +147,12 @@ def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
     yield from _verdict(fit.density)
     yield ""
     yield from _aligned(_expert_cells(fit))
+
+
+def _weighted_by(fit: StackFit) -> str:
+    if fit.target is not None:
+        return f"how they predict {shown(fit.target)} in held-out rows"
+    return "held-out rows" if fit.loss is None else "held-out rows and crosstabs of these"
 
 
 def _expert_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from jointwise._checks import shown, unknown_name
 from jointwise._typing import AnyArray, FloatArray
 from jointwise.estimators._composed import ComposedEstimator, weights_for
-from jointwise.estimators.joint_estimator import JointEstimator
 from jointwise.estimators.jupad import JUPAD
 from jointwise.exceptions import InputError
 from jointwise.joint.classes import ClassModel, with_levels
@@ -34,8 +33,10 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
     Parameters
     ----------
     estimator : estimator with ``density_``, optional
-        Learns the joint density of features and class; ``JointEstimator(most_loss=0)`` by default. It is cloned, not
-        changed, and told in its parameter ``kinds`` that the class is categorical.
+        Learns the joint density of features and class; ``JointEstimator()`` by default. It is cloned, not changed,
+        and told in its parameter ``kinds`` that the class is categorical; one with a parameter ``target``, as
+        :class:`JointEstimator` has, is told there that the class is what is asked for, so that its experts are weighed
+        by how well they predict it.
     random_state : int, RandomState or None
         Seed of the estimator's clone; None leaves the estimator's own.
 
@@ -89,7 +90,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
             )
         if y is None:
             raise InputError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        inner = self._unfitted(_by_rows)
+        inner = self._unfitted()
         table = self._read(X, reset=True)
         target = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(target)
@@ -126,7 +127,7 @@ class JointClassifier(ClassifierMixin, ComposedEstimator):
         >>> model.classes_.tolist(), model.feature_names_in_.tolist()
         ([0, 1, 2], ['acid', 'hue'])
         """
-        inner = self._unfitted(_by_rows)
+        inner = self._unfitted()
 
         def class_last() -> Iterator[Table]:
             return (_class_last(read_table(block), target) for block in blocks())
@@ -208,6 +209,8 @@ def _with_class(estimator: Any, name: str, usual: str = "categorical") -> None:
     if kind not in ("categorical", "ordinal"):
         raise InputError(f"The class {shown(name)} must be categorical or ordinal; its kind cannot be {shown(kind)}.")
     estimator.set_params(kinds={**kinds, name: kind})
+    if "target" in estimator.get_params():
+        estimator.set_params(target=name)
 
 
 def _class_last(table: Table, target: str) -> Table:
@@ -219,8 +222,3 @@ def _class_last(table: Table, target: str) -> Table:
     if missing:
         raise InputError(f"The class {shown(target)} is missing in {missing:,} rows; leave them out.")
     return table.select([*(n for n in range(len(table.names)) if n != at), at])
-
-
-def _by_rows() -> JointEstimator:
-    """Return the stack whose weights predict whole rows best: answers about few columns are not asked for."""
-    return JointEstimator(most_loss=0.0)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from jointwise._checks import shown, warn_caller
+from jointwise._checks import shown, unknown_name, warn_caller
 from jointwise._progress import Callback
 from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._density import DensityEstimator, ExpertEstimator
@@ -75,7 +75,10 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         "auto" has it for the columns whose gaps other columns predict on held-out rows.
     most_loss : float
         Most nats of a held-out row that are given up for better answers about few columns, in tables of 4,000 rows or
-        more. Zero weighs experts by whole rows alone, which is best for classes and for the likelihood of rows.
+        more. Zero weighs experts by whole rows alone, which is best for the likelihood of rows.
+    target : str, optional
+        Column that matters: experts are weighed by how well they predict it from the other columns of held-out rows,
+        instead of whole rows and tables of three columns. :class:`JointClassifier` names the class here.
     n_bins : int
         Most bins of a column that is neither categorical nor an integer with few values, for experts that use bins.
     max_iter : int
@@ -139,6 +142,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         keep: Sequence[str] = (),
         missing: Literal["ignorable", "informative", "auto"] = "ignorable",
         most_loss: float = MOST_LOSS,
+        target: str | None = None,
         n_bins: int = 128,
         max_iter: int = 500,
         tol: float = 1e-4,
@@ -157,6 +161,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         self.keep = keep
         self.missing = missing
         self.most_loss = most_loss
+        self.target = target
         self.n_bins = n_bins
         self.max_iter = max_iter
         self.tol = tol
@@ -211,9 +216,12 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             "max_iter": self.max_iter, "tol": self.tol, "device": self.device, "on_interrupt": self.on_interrupt,
             "random_state": self.random_state, "checkpoint": None,
         }  # fmt: skip
+        if options.target is not None and options.target not in rows.schema.names:
+            raise unknown_name("column", options.target, rows.schema.names)
+        most_loss = options.most_loss if options.target is None else 0.0  # few columns are not what is asked about
         experts = options.experts
         if isinstance(self.experts, str):
-            experts = [pair for pair in experts if _suits(pair[1], rows, options.most_loss)]
+            experts = [pair for pair in experts if _suits(pair[1], rows, most_loss)]
         rng = generator(self.random_state)
         learners = [
             clone(expert).set_params(**shared).learner(name, columns, alone=len(experts) == 1)
@@ -228,7 +236,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             callback,
             checkpoint=checkpoint,
             repeated=columns.repeated,
-            most_loss=options.most_loss,
+            most_loss=most_loss,
+            target=options.target,
             tell=self._tell,
         )
 

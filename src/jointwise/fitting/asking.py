@@ -9,7 +9,7 @@ of all experts are weakened together, step by step, while the held-out rows gain
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,12 +17,13 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.fitting.crosstabs import Crosstabs
-from jointwise.fitting.learners import Work
+from jointwise.fitting.learners import LOOK, Work
 from jointwise.fitting.weighing import (
     LEAST_ERRORS,
     answering_weights,
     kept_weights,
     mean_and_error,
+    predicting_weights,
     stacking_weights,
     sum_logs,
 )
@@ -46,7 +47,8 @@ def ask(work: Work, folds: Sequence[Fold]) -> Asked:
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
         if fold:
-            found = {name: work.held_out(name, fold, rest, X) for name in asked.weights}
+            names = {**asked.weights, **_telling(work, asked, range(fold))}
+            found = {name: work.held_out(name, fold, rest, X) for name in names}
         else:
             asked, found = _ask_first(work, part, rest, X)
         asked = asked.further(found, _counts(part))
@@ -57,13 +59,14 @@ def _ask_first(work: Work, part: CodedRows, rest: CodedRows, X: FloatArray) -> t
     """Return what a short look says, and the log-densities of the first held-out rows under those that are not left.
 
     The best is asked first. What it says takes the place of its look, and those that are then far behind are left too,
-    even if they gained as much on their looks as others did.
+    even if they gained as much on their looks as others did. Experts that tell of a target are asked in any case.
     """
     logs, counts, found = work.looks(rest, X), _counts(part), dict[str, FloatArray]()
-    asked, gain = looked(logs, counts, list(work.learners)), 0.0
+    telling = _telling(work, Asked(logs, counts, {}, []), [LOOK], LOOK_WEIGHT)
+    asked, gain = looked(logs, counts, list(work.learners), telling), 0.0
     for name in asked.near:
         by_now = {each: found.get(each, log + gain) for each, log in logs.items()}
-        if name not in far_behind(by_now, asked.looks, counts):
+        if name in telling or name not in far_behind(by_now, asked.looks, counts):
             found[name] = work.held_out(name, 0, rest, X)
             if name in logs:
                 gain = max(gain, float(np.average(found[name], weights=counts)) - asked.looks[name])
@@ -104,17 +107,19 @@ def _gain(before: Asked, after: Asked) -> tuple[float, float]:
     return mean_and_error(after.logs_of_sum(after.weights) - before.logs_of_sum(before.weights), before.counts)
 
 
-def looked(logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[str]) -> Asked:
+def looked(
+    logs: Mapping[str, FloatArray], counts: FloatArray, names: Sequence[str], telling: Container[str] = ()
+) -> Asked:
     """Return what a short look says: the mean log-densities of experts, and those that are asked.
 
-    Those are the experts that are not far behind, and those at which nobody looked.
+    Those are the experts that are not far behind, those that tell of a target, and those at which nobody looked.
     """
     asked = Asked({name: np.empty(0) for name in names}, np.empty(0), {}, names)
     if not logs:
         return asked
     first = Asked(logs, counts, {}, [])
     scores = {name: first.mean(name) or 0.0 for name in logs}
-    far = far_behind(logs, scores, counts)
+    far = [name for name in far_behind(logs, scores, counts) if name not in telling]
     # the best chooses first, and others like it begin from its choice
     near = sorted((name for name in names if name not in far), key=lambda name: -scores.get(name, -np.inf))
     return replace(asked, looks=scores, near=near)
@@ -162,6 +167,25 @@ def weights_for_answers(work: Work, asked: Asked, part: CodedRows, most_loss: fl
 
     found = kept_weights(asked.known, weigh)
     return found if asked.loss(found) <= most_loss else asked.weights
+
+
+def _telling(work: Work, asked: Asked, folds: Sequence[int], least: float = 0.0) -> dict[str, float]:
+    """Return the experts that a target is predicted by, with some least weight; none where there is no target."""
+    if work.target is None or not asked.known:
+        return {}
+    return {name: weight for name, weight in weights_for_target(work, asked, folds).items() if weight >= least}
+
+
+def weights_for_target(work: Work, asked: Asked, folds: Sequence[int]) -> dict[str, float]:
+    """Return the weights that predict a column of the rows that some folds hold out best from the others."""
+    others = {name: np.concatenate([work.others[name, fold] for fold in folds]) for name in asked.known}
+
+    def weigh(names: list[str]) -> FloatArray:
+        return predicting_weights(
+            asked.stacked(names), np.stack([others[name] for name in names], axis=1), asked.counts
+        )
+
+    return kept_weights(asked.known, weigh)
 
 
 @dataclass(frozen=True)

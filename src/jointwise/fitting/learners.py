@@ -23,6 +23,8 @@ Callback = Callable[[int, float], None]
 # The best dictionaries of columns by themselves, by name.
 Known = Mapping[str, Dictionary]
 AnyFit = Fit | BlockFit | TreeFit
+# Instead of the number of a fold: a short look.
+LOOK = -1
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Work:
     """The experts at work: what each has chosen (`choices`), and what it has learned from which rows.
 
     `first` are the densities learned without the first held-out rows, `weakened` is how often priors were weakened.
+    `target` is the column that the experts are to predict, if there is one; `others` are then the log-densities of the
+    held-out rows without it, by expert and fold, those of a look under `LOOK`.
     """
 
     learners: Mapping[str, Learner]
@@ -73,6 +77,8 @@ class Work:
     choices: dict[str, Any] = field(default_factory=dict)
     first: dict[str, JointDensity] = field(default_factory=dict)
     weakened: int = 0
+    target: int | None = None
+    others: dict[tuple[str, int], FloatArray] = field(default_factory=dict)
 
     def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> AnyFit:
         """Fit an expert to some rows, as it has chosen from all."""
@@ -99,7 +105,7 @@ class Work:
         for number, (name, learner) in enumerate(self.learners.items()):
             if learner.look is not None:
                 rng = np.random.default_rng([self.seed, number, 2])
-                found[name] = learner.look(rest, rng, self.known).mixture.logpdf(X)
+                found[name] = self._logs(name, LOOK, learner.look(rest, rng, self.known), X)
         return found
 
     def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
@@ -108,6 +114,12 @@ class Work:
         density = self.fit(name, rest, f"rows without part {fold + 1}{priors}").density
         if fold == 0:
             self.first[name] = density
+        return self._logs(name, fold, density, X)
+
+    def _logs(self, name: str, fold: int, density: JointDensity, X: FloatArray) -> FloatArray:
+        """Log-density of rows, whose other columns are kept too if there is a target."""
+        if self.target is not None:
+            self.others[name, fold] = density.mixture.logpdf(_without(X, self.target))
         return density.mixture.logpdf(X)
 
     def weaker(self, names: Iterable[str]) -> dict[str, Any]:
@@ -118,8 +130,16 @@ class Work:
     def with_weaker(self, choices: Mapping[str, Any]) -> Work:
         """Return the same experts, some with choices of weaker priors."""
         choices = {**self.choices, **choices}
-        return replace(self, choices=choices, first=dict(self.first), weakened=self.weakened + 1)
+        first, others = dict(self.first), dict(self.others)
+        return replace(self, choices=choices, first=first, others=others, weakened=self.weakened + 1)
 
     def without_first(self, weights: Mapping[str, float]) -> JointDensity:
         """Return the sum of experts learned without the first held-out rows."""
         return JointDensity.mix([self.first[name] for name in weights], list(weights.values()))
+
+
+def _without(X: FloatArray, n: int) -> FloatArray:
+    """Return encoded rows in which a column is not known."""
+    X = X.copy()
+    X[:, n] = np.nan
+    return X

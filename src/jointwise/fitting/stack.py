@@ -17,7 +17,7 @@ from jointwise._checks import check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
-from jointwise.fitting.asking import ask, weaken, weights_for_answers
+from jointwise.fitting.asking import ask, weaken, weights_for_answers, weights_for_target
 from jointwise.fitting.blocks import BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
@@ -35,7 +35,7 @@ from jointwise.rows.base import Rows
 from jointwise.solvers import Solution
 
 # Options that identify a fit: its result depends on them.
-IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state", "most_loss")
+IDENTIFYING = ("plan", "max_iter", "tol", "device", "random_state", "most_loss", "target")
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,15 @@ class StackOptions:
     checkpoint: str | Path | None = None
     random_state: int | np.random.RandomState | None = None
     most_loss: float = MOST_LOSS
+    target: str | None = None
     keep_on_interrupt: bool = False
 
     def __post_init__(self) -> None:
         check_run(self)
         if not 0 <= check_real("most_loss", self.most_loss) < np.inf:
             raise InputError(f"`most_loss` must be a number of nats, zero or more; got {shown(self.most_loss)}.")
+        if not (self.target is None or isinstance(self.target, str)):
+            raise InputError(f"`target` must be the name of a column, or None; got {shown(self.target)}.")
 
     @property
     def plan(self) -> str:
@@ -103,6 +106,8 @@ class StackFit(Ended):
     loss : float, optional
         How far `held_out` is below that of the weights that predict rows best, for better answers; None where rows
         alone decide.
+    target : str, optional
+        The column whose prediction decides on the weights.
     check : Check, optional
         How experts learned without some rows answer questions about these.
     """
@@ -112,6 +117,7 @@ class StackFit(Ended):
     n_rows: float
     held_out: float | None
     loss: float | None
+    target: str | None
     check: Check | None
 
     @property
@@ -150,6 +156,7 @@ def fit_stack(
     checkpoint: Checkpoint | None = None,
     repeated: Repeated | None = None,
     most_loss: float = MOST_LOSS,
+    target: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> StackFit:
     """Fit experts to coded rows and weigh them by held-out rows.
@@ -171,6 +178,8 @@ def fit_stack(
         What `Profile.repeated` found in the table, for the check of the fit; without it the fit is not checked.
     most_loss : float
         Most nats of a row of a large table that are given up for better answers.
+    target : str, optional
+        The column that experts are weighed by: how well they predict it from the others. Crosstabs then do not count.
     tell : callable
         Told in words what is going on.
     """
@@ -182,11 +191,16 @@ def fit_stack(
     seed = int(rng.integers(2**32))
     known = _known(ordered, [axes[n] for n in columns], np.random.default_rng(seed))
     work = Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell, known)
+    if target is not None:
+        work = replace(work, target=ordered.schema.index(target))
     work, asked = weaken(work, ask(work, folds), folds)
-    for_answers = bool(folds) and by_crosstabs(ordered, most_loss)
+    for_target = bool(folds) and target is not None
+    for_answers = bool(folds) and target is None and by_crosstabs(ordered, most_loss)
     weights = asked.weights if folds else {learners[0].name: 1.0}
     if for_answers:
         weights = weights_for_answers(work, asked, folds[0][0], most_loss)
+    elif for_target:
+        weights = weights_for_target(work, asked, range(len(folds)))
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
@@ -201,7 +215,8 @@ def fit_stack(
         tuple(Judged(name, weights.get(name, 0.0), asked.mean(name), fits.get(name)) for name in work.learners),
         ordered.n_rows,
         asked.mean_of_sum(weights),
-        asked.loss(weights) if for_answers else None,
+        asked.loss(weights) if for_answers or for_target else None,
+        target if for_target else None,
         check,
     )
 
