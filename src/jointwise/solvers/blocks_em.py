@@ -330,7 +330,7 @@ def shrunk(covariance: FloatArray, n_rows: float) -> FloatArray:
     (True, True)
     """
     d = len(covariance)
-    if d == 1:
+    if d < 2:
         return covariance
     deviations = np.sqrt(np.diag(covariance))
     correlations = covariance / np.outer(deviations, deviations)

@@ -19,6 +19,7 @@ from jointwise.fitting.average import held_out_gains
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import dictionary_options
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
+from jointwise.fitting.choice.uphill import BLOCKS, clear_gain
 from jointwise.fitting.merging import merged_bins
 from jointwise.fitting.options import Options
 from jointwise.fitting.possible import UNMET_ROWS
@@ -55,10 +56,6 @@ MOST_ENTRIES = 200_000
 # From `SMALL_TABLE` rows on, averages of at most this many models are compared too, also with more than `MANY`
 # components, which one model seldom bears. Of such large models no more are fitted, and their atoms are not learned.
 AVERAGED = 3
-
-# Choices are compared fold by fold. They are told apart on the first one alone if they differ there by this many
-# standard errors, found from this many blocks of its rows.
-CLEAR_ERRORS, BLOCKS = 2.5, 8
 
 # Held-out log-likelihoods of the blocks of a fold by set of dictionaries, number of components, strength of the prior,
 # whether atoms are learned, and fold. Those of averages have the number of the set plus that of all sets.
@@ -381,13 +378,9 @@ def first_difference(search: _Search, tried: Tried, other: _Search, by: Tried) -
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):  # some rows are impossible
         return 0.0 if len(search.folds) > 1 or ours.sum() == theirs.sum() else float(ours.sum() - theirs.sum())
     gains = ours - theirs
-    mean = float(gains.sum() / fold.n_rows)
     if len(search.folds) == 1:
-        return mean
-    if len(gains) < BLOCKS:
-        return 0.0
-    error = np.sqrt(np.sum((gains - mean * fold.sizes) ** 2) * len(gains) / (len(gains) - 1)) / fold.n_rows
-    return mean if abs(mean) > CLEAR_ERRORS * error + LEAST_GAIN else 0.0
+        return float(gains.sum() / fold.n_rows)
+    return clear_gain(gains, fold.sizes, LEAST_GAIN)
 
 
 def _prepare(wanted: Sequence[tuple[_Search, Tried, int]]) -> None:

@@ -65,12 +65,8 @@ class ScoreBook:
     def compare(self, key: Sequence[float], than: Sequence[float]) -> Verdict:
         """Return what a key does beside another; by the first fold alone where that is clear."""
         gains, sizes = self._of(key, 0) - self._of(than, 0), self._sizes[0]
-        n, n_rows = len(gains), float(sizes.sum())
-        mean = float(gains.sum()) / n_rows
-        if len(self._sizes) > 1 and n == BLOCKS:
-            error = np.sqrt(np.sum((gains - mean * sizes) ** 2) * n / (n - 1)) / n_rows
-            if abs(mean) > CLEAR_ERRORS * error + self._least_gain:
-                return Verdict.GAINS if mean > 0 else Verdict.LOSES
+        if len(self._sizes) > 1 and (gain := clear_gain(gains, sizes, self._least_gain)):
+            return Verdict.GAINS if gain > 0 else Verdict.LOSES
         return Verdict.GAINS if self.mean(*key) > self.mean(*than) + self._least_gain else Verdict.UNCLEAR
 
     def _of(self, key: Sequence[float], fold: int) -> FloatArray:
@@ -79,6 +75,32 @@ class ScoreBook:
             self._scores[plain] = tuple(float(score) for score in self._compute(*key, fold))
             self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
         return np.array(self._scores[plain])
+
+
+def clear_gain(gains: FloatArray, sizes: FloatArray, least_gain: float) -> float:
+    """Return the mean gain of a row, or zero if it is not far beyond noise; of fewer than `BLOCKS` blocks none is.
+
+    Parameters
+    ----------
+    gains : array of shape (blocks,)
+        Gain in log-likelihood of each block of rows.
+    sizes : array of shape (blocks,)
+        Rows of each block.
+    least_gain : float
+        Smallest gain, in nats per row, that counts.
+
+    Examples
+    --------
+    >>> sizes = np.full(8, 20.0)
+    >>> clear_gain(np.full(8, 2.0), sizes, 0.01), clear_gain(np.array([9.0, -8.0] * 4), sizes, 0.01)
+    (0.1, 0.0)
+    """
+    n, n_rows = len(gains), float(sizes.sum())
+    if n < BLOCKS:
+        return 0.0
+    mean = float(gains.sum() / n_rows)
+    error = np.sqrt(np.sum((gains - mean * sizes) ** 2) * n / (n - 1)) / n_rows
+    return mean if abs(mean) > CLEAR_ERRORS * error + least_gain else 0.0
 
 
 def blocks_of(folds: Sequence[CodedRows]) -> list[list[CodedRows]]:
