@@ -18,6 +18,7 @@ from jointwise.solvers.blocks_em import (
     KAPPA,
     KAPPAS,
     STEADYING,
+    TAIL_SCALE,
     WIDENING,
     BlockFactors,
     BlocksEM,
@@ -25,6 +26,7 @@ from jointwise.solvers.blocks_em import (
     settled_scale,
     shrunk,
     widened,
+    with_tails,
 )
 
 
@@ -314,6 +316,22 @@ def test_functions_of_columns_are_hardly_shrunk_and_columns_without_rows_much():
     assert np.linalg.eigvalsh(shrunk(near, 200.0))[0] < 2 * np.linalg.eigvalsh(near)[0]
     wide = np.cov(rng.normal(size=(100, 40)))  # 40 rows of 100 columns
     assert np.linalg.eigvalsh(shrunk(wide, 40.0))[0] > 0.3
+
+
+@pytest.mark.parametrize("share", [0.0, 0.15])
+def test_tails_are_a_share_of_the_first_model_with_wider_components(share):
+    _, one, *_ = make(F=3, seed=0)
+    other = replace(one, means=one.means + 1.0)
+    found = with_tails([one, other], share)
+
+    def pdf(factors, x, scale=1.0):
+        laws = zip(factors.weights, factors.means, factors.covariances, strict=True)
+        return sum(weight * multivariate_normal(mean, scale * cov).pdf(x) for weight, mean, cov in laws)
+
+    for x in np.random.default_rng(0).normal(size=(5, one.means.shape[1])):
+        expected = (1 - share) * (pdf(one, x) + pdf(other, x)) / 2 + share * pdf(one, x, TAIL_SCALE)
+        np.testing.assert_allclose(pdf(found, x), expected, rtol=1e-12)
+    np.testing.assert_allclose(found.weights.sum(), 1.0)
 
 
 def test_few_rows_widen_components_and_many_do_not():

@@ -38,6 +38,8 @@ KAPPA_ENDS = (1e-6, 1e5)
 KAPPAS = np.geomspace(*KAPPA_ENDS, 111)
 # How much wider components are than the rows they were fitted to; see `widened`.
 WIDENING = 0.5
+# How many times the covariances of the tails are those of the components; see `with_tails`.
+TAIL_SCALE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,7 +378,39 @@ def averaged(models: Sequence[BlockFactors]) -> BlockFactors:
     """Return the mean of the densities of several models: all their components; of models that agree, those of one."""
     which = [next(j for j, other in enumerate(models) if _agree(model, other)) for model in models]
     shares = np.bincount(which) / len(models)
-    models, shares = [models[int(j)] for j in np.flatnonzero(shares)], shares[shares > 0]
+    return _mixed([models[int(j)] for j in np.flatnonzero(shares)], shares[shares > 0])
+
+
+def with_tails(models: Sequence[BlockFactors], share: float) -> BlockFactors:
+    r"""Return the average of several models with heavier tails: a share of it is the first model, but wider.
+
+    .. math:: (1 - \varepsilon) \, \frac1M \sum_m f_m + \varepsilon f_1^{s}, \qquad
+              f_1^{s} = \sum_r \lambda_r N(\mu_r, s \Sigma_r) \cdots
+
+    Here :math:`\varepsilon` is the share and s is `TAIL_SCALE`. Rows of real tables lie further from the others, and
+    closer to them, than a Gaussian with their covariance allows. Wide components are smooth, so those of one model do.
+
+    Parameters
+    ----------
+    models : sequence of BlockFactors
+    share : float
+        From zero, for plain Gaussians, to less than one.
+
+    Examples
+    --------
+    >>> one = BlockFactors(np.ones(1), np.zeros((1, 2)), np.eye(2)[None], (), (np.ones((1, 1)),) * 2)
+    >>> tailed = with_tails([one, one], 0.1)
+    >>> tailed.weights.tolist(), tailed.covariances[:, 0, 0].tolist()
+    ([0.9, 0.1], [1.0, 3.0])
+    """
+    if not share:
+        return averaged(models)
+    wide = replace(models[0], covariances=TAIL_SCALE * models[0].covariances)
+    return _mixed([averaged(models), wide], [1 - share, share])
+
+
+def _mixed(models: Sequence[BlockFactors], shares: Sequence[float] | FloatArray) -> BlockFactors:
+    """Return the components of several models, their weights scaled by shares."""
     return BlockFactors(
         np.concatenate([share * m.weights for share, m in zip(shares, models, strict=True)]),
         np.concatenate([m.means for m in models]),

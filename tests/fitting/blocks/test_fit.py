@@ -127,6 +127,19 @@ def test_many_components_are_wanted_where_rows_allow():
     assert model.nu_ in NUS
 
 
+def test_heavy_tails_are_found_and_gaussians_have_none():
+    rng = np.random.default_rng(4)
+    mix = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.3, 0.3, 0.9]])
+    normal = rng.normal(size=(1200, 3)) @ mix.T
+    heavy = normal * np.sqrt(4 / rng.chisquare(4, size=(1200, 1)))
+    plain, tailed = (GaussianBlocks("none", random_state=0).fit(rows[:800]) for rows in (normal, heavy))
+    assert plain.fit_.choice.tail == 0.0
+    assert tailed.fit_.choice.tail > 0.05
+    without = GaussianBlocks("none", tailed.fit_.choice.n_components, random_state=0).fit(heavy[:800])
+    assert without.fit_.choice.tail == 0.0  # a given number of components is kept to
+    assert tailed.score(heavy[800:]) > without.score(heavy[800:])
+
+
 def test_groups_far_apart_need_few_components_and_a_weak_prior():
     rng = np.random.default_rng(1)
     centres, maps = 3 * rng.normal(size=(4, 5)), rng.normal(size=(4, 5, 5)) / np.sqrt(5)

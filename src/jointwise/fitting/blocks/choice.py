@@ -15,16 +15,25 @@ from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
-from jointwise.fitting.choice.uphill import ScoreBook, Verdict, blocks_of, climb, nearest
+from jointwise.fitting.choice.uphill import (
+    ScoreBook,
+    Verdict,
+    blocks_of,
+    climb,
+    nearest,
+    scores_from_dict,
+    scores_to_dict,
+)
 from jointwise.fitting.growing import FOLD_TOL
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, averaged, widened
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, widened, with_tails
 
-# What is tried: numbers of components, and strengths of the covariances' prior in rows.
+# What is tried: numbers of components, strengths of the covariances' prior in rows, and shares of heavier tails.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
 NUS = (1000.0, 100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
+TAILS = (0.0, 0.05, 0.15, 0.3)
 # A stack of experts goes on from what was best alone, in finer steps: it divides nu by this at a time.
 WEAKER = 2.5
 # The search begins with each of these numbers; that of a large table, whose runs differ less by chance, with the last.
@@ -69,6 +78,8 @@ class BlockChoice:
         What it was chosen for; None where it was given.
     tol : float
         Tolerance of runs that are to end early; zero for that of the options.
+    tail : float
+        Share of heavier tails; see `with_tails`.
     """
 
     n_components: int
@@ -80,6 +91,7 @@ class BlockChoice:
     in_folds: int | None = None
     options: BlockOptions | None = None
     tol: float = 0.0
+    tail: float = 0.0
 
     def suits(self, options: BlockOptions) -> bool:
         """Return whether it was chosen for these options, up to the warp.
@@ -108,7 +120,8 @@ def choose_blocks(
     """Choose number of components and nu, uphill in the held-out likelihood of rows.
 
     If several models are to be averaged, their average goes on from where one model is best: it bears more components
-    and a weaker prior, and intervals are then as narrow as they should be.
+    and a weaker prior, and intervals are then as narrow as they should be. So do heavier tails, which are therefore
+    part of what is compared wherever the number of components is to be chosen.
 
     Parameters
     ----------
@@ -136,7 +149,8 @@ def choose_blocks(
     if not folds:  # one row
         return BlockChoice(numbers[0], nus[0], options.beta, n_models)
     seed = int(rng.integers(2**32))
-    search = _Search(design, folds, options.beta, seed, checkpoint or Checkpoint())
+    tails = TAILS if options.n_components == "auto" else TAILS[:1]
+    search = _Search(design, folds, options.beta, seed, tails, checkpoint or Checkpoint())
     firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
     starts = sorted({(nearest(numbers, first), nearest(nus, FIRST_NU)) for first in firsts})
     place = search.best(numbers, nus, starts)
@@ -149,7 +163,8 @@ def choose_blocks(
     if len(numbers) > 1:
         learned_from = sum(rest.n_rows for _, rest in folds) / sum(part.n_rows + rest.n_rows for part, rest in folds)
         n_components = max(min(_grown(n_components, len(rows), learned_from), int(most)), 1)
-    return BlockChoice(n_components, nu, options.beta, n_models, score, in_folds=in_folds, options=options)
+    tail = search.tail(in_folds, nu, averaged_over)
+    return BlockChoice(n_components, nu, options.beta, n_models, score, in_folds=in_folds, options=options, tail=tail)
 
 
 def _grown(n_components: int, n_rows: int, share: float) -> int:
@@ -190,9 +205,13 @@ class _Search:
         folds: list[tuple[CodedRows, CodedRows]],
         beta: float,
         seed: int,
+        tails: Sequence[float],
         checkpoint: Checkpoint,
     ) -> None:
         self._design = design
+        self._tails = tails
+        self._checkpoint = checkpoint
+        self._best_tails = checkpoint.find("tails", scores_from_dict) or {}
         self._rests = [rest for _, rest in folds]
         self._problems = [design.problem(rest, NUS[0], beta) for rest in self._rests]
         held = blocks_of([part for part, _ in folds])
@@ -200,6 +219,7 @@ class _Search:
         self._seed = seed
         self._found_groups: dict[tuple[int, int, int], IntArray] = {}
         sizes = [np.array([block.n_rows for block in blocks]) for blocks in held]
+        self._rows_held = [float(size.sum()) for size in sizes]
         self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
     def best(
@@ -244,11 +264,28 @@ class _Search:
         """Compare two places: positions of the number of components and of nu."""
         return self.held_out.compare(*((numbers[at], nus[stage], n_models) for at, stage in (place, than)))
 
+    def tail(self, n_components: int, nu: float, n_models: int) -> float:
+        """Return the share of tails that suits the held-out rows: the mean of what is best in each fold."""
+        self.held_out.mean(n_components, nu, n_models)  # all folds
+        return float(np.mean([self._best_tails[n_components, nu, n_models, fold] for fold in range(len(self._rests))]))
+
     def _run(self, n_components: int, nu: float, n_models: int, fold: int) -> list[float]:
-        """Log-likelihood of the blocks of a fold's held-out rows, under the average of short runs on the others."""
-        n_models = 1 if n_components == 1 else n_models  # one component has one place to go
-        models = averaged([self._model(fold, n_components, nu, model) for model in range(n_models)])
-        components = self._problems[fold].components(models)
+        """Log-likelihood of the blocks of a fold's held-out rows, under the average of short runs on the others.
+
+        The share of tails is the best for these rows; none if they do not gain by one.
+        """
+        count = 1 if n_components == 1 else n_models  # one component has one place to go
+        models = [self._model(fold, n_components, nu, model) for model in range(count)]
+        found = [self._scores(fold, with_tails(models, tail)) for tail in self._tails]
+        totals = np.array([sum(scores) for scores in found])
+        totals[1:] -= LEAST_GAIN * self._rows_held[fold]
+        best = int(np.argmax(totals))
+        self._best_tails[n_components, nu, n_models, fold] = (self._tails[best],)
+        self._checkpoint.keep("tails", scores_to_dict(self._best_tails), draws_again=True)
+        return found[best]
+
+    def _scores(self, fold: int, factors: BlockFactors) -> list[float]:
+        components = self._problems[fold].components(factors)
         return [block.sums(components).log_likelihood for block in self._held[fold]]
 
     def _model(self, fold: int, n_components: int, nu: float, model: int) -> BlockFactors:

@@ -23,7 +23,7 @@ from jointwise.fitting.result import level_counts
 from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
 from jointwise.solvers import Solution
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, BlocksState, averaged, widened
+from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, BlocksState, widened, with_tails
 
 
 def fit_blocks(
@@ -73,7 +73,7 @@ def fit_blocks(
     close_checkpoint(checkpoint, stages)
     fitted = [run.value.take(alive(run.value.weights, rows.n_rows).tolist()) for run in stages.values()]
     wide = [widened(factors, rows.n_rows, chosen.nu) for factors in fitted]
-    density = JointDensity(rows.schema, design.expert(averaged(wide), rows)).marginal(names)
+    density = JointDensity(rows.schema, design.expert(with_tails(wide, chosen.tail), rows)).marginal(names)
     final = tuple(stages.values())
     levels = level_counts(rows.schema, rows.column_counts)
     return BlockFit(density, options, chosen, rows.axes, rows.n_rows, stages, final, design, levels)
