@@ -135,7 +135,7 @@ def test_heavy_tails_are_found_and_gaussians_have_none():
     plain, tailed = (GaussianBlocks("none", random_state=0).fit(rows[:800]) for rows in (normal, heavy))
     assert plain.fit_.choice.tail == 0.0
     assert tailed.fit_.choice.tail > 0.05
-    without = GaussianBlocks("none", tailed.fit_.choice.n_components, random_state=0).fit(heavy[:800])
+    without = GaussianBlocks("none", n_components=tailed.fit_.choice.n_components, random_state=0).fit(heavy[:800])
     assert without.fit_.choice.tail == 0.0  # a given number of components is kept to
     assert tailed.score(heavy[800:]) > without.score(heavy[800:])
 
