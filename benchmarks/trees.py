@@ -29,6 +29,7 @@ from benchmarks.report import Row
 from jointwise import JUPAD, Dictionary, GaussianBlocks, JointClassifier, JointDensity, JointEstimator, TreeMixture
 from jointwise.exceptions import MisfitWarning
 from jointwise.families import Gaussian, Truncated
+from jointwise.fitting.blocks import WARPS
 from jointwise.joint.forest import ForestMixture
 from jointwise.joint.forest_tree import Tree
 from jointwise.tables.variables import Schema, Variable
@@ -78,7 +79,7 @@ def edges(density: JointDensity) -> set[tuple[str, str]]:
 
 def stack_without_trees() -> JointEstimator:
     """Return the stack of the experts that are not trees."""
-    blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in ("none", "power", "scores")]
+    blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in WARPS]
     return JointEstimator([("products", JUPAD()), *blocks], random_state=0)
 
 

@@ -98,7 +98,7 @@ def test_columns_that_name_the_rows_are_left_out():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"warp": "log"}, "warp"),
+        ({"warp": "root"}, "warp"),
         ({"n_components": 0}, "n_components"),
         ({"nu": 0.0}, "nu"),
         ({"beta": -1.0}, "beta"),

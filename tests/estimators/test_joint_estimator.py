@@ -59,6 +59,14 @@ def test_automatic_experts():
     assert sum(model.expert_weights_.values()) == pytest.approx(1)
 
 
+def test_logarithms_are_for_positive_columns():
+    rng = np.random.default_rng(0)
+    size = np.exp(rng.normal(size=60))
+    table = {"size": size, "weight": size * np.exp(0.1 * rng.normal(size=60)), "debt": rng.normal(size=60)}
+    assert "blocks_log" in JointEstimator(random_state=0).fit(table).expert_weights_
+    assert "blocks_log" not in JointEstimator(random_state=0).fit({**table, "size": -size}).expert_weights_
+
+
 def test_one_search_serves_blocks_that_differ_in_their_warp_alone(monkeypatch):
     searched = []
 
@@ -104,9 +112,9 @@ class Sized:
 
 def test_many_trees_are_for_large_tables():
     sizes = [(SMALL_TABLE, 4), (SMALL_TABLE - 1, 4), (SMALL_TABLE, 3), (SMALL_TABLE, MOST_COLUMNS + 1)]
-    assert [_suits(TreeMixture("many"), Sized(*size)) for size in sizes] == [True, False, False, False]
-    assert [_suits(TreeMixture(), Sized(*size)) for size in sizes] == [True, True, True, False]
-    assert not _suits(TreeMixture("many"), Sized(*sizes[0]), most_loss=0.0)
+    assert [_suits(TreeMixture("many"), Sized(*size), (), MOST_LOSS) for size in sizes] == [True, False, False, False]
+    assert [_suits(TreeMixture(), Sized(*size), (), MOST_LOSS) for size in sizes] == [True, True, True, False]
+    assert not _suits(TreeMixture("many"), Sized(*sizes[0]), (), most_loss=0.0)
 
 
 def test_without_a_loss_rows_alone_decide(large):

@@ -48,10 +48,10 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
 
     Parameters
     ----------
-    warp : "none", "power" or "scores"
+    warp : "none", "power", "log" or "scores"
         The map w of each column of the block: the straight line that standardises it, the Yeo-Johnson power with the
-        highest likelihood, or the one that takes the column's own 1-D fit to a Gaussian. Integers within a narrow range
-        keep a straight line.
+        highest likelihood, the logarithm (of columns that are not positive, the power), or the one that takes the
+        column's own 1-D fit to a Gaussian. Integers within a narrow range keep a straight line.
     n_components : int or "auto"
         Number of components F at the start of each model. "auto" chooses by held-out likelihood.
     nu : float or "auto"
@@ -131,7 +131,7 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
 
     def __init__(
         self,
-        warp: Literal["none", "power", "scores"] = "scores",
+        warp: Literal["none", "power", "log", "scores"] = "scores",
         *,
         n_components: int | Literal["auto"] = "auto",
         nu: float | Literal["auto"] = "auto",

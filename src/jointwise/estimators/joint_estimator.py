@@ -20,7 +20,7 @@ from jointwise.estimators.gaussian_blocks import GaussianBlocks
 from jointwise.estimators.jupad import JUPAD
 from jointwise.estimators.tree_mixture import TreeMixture
 from jointwise.exceptions import InputError, MisfitWarning
-from jointwise.fitting.blocks import WARPS, choose_columns
+from jointwise.fitting.blocks import WARPS, choose_columns, is_positive
 from jointwise.fitting.checkpoint import open_checkpoint
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.fitting.trees import MOST_COLUMNS
@@ -52,11 +52,11 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     Parameters
     ----------
     experts : "auto" or list of (name, estimator)
-        What is stacked. "auto" is ``JUPAD()``, the three kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
-        4,000 rows and four columns on ``TreeMixture("many")``; a table with fewer than two columns of numbers for a
-        block has no blocks, and one column has JUPAD alone. What this
-        estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`,
-        `missing`, `n_bins`, `device` and below.
+        What is stacked. "auto" is ``JUPAD()``, the four kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
+        4,000 rows and four columns on ``TreeMixture("many")``. A table with fewer than two columns of numbers for a
+        block has no blocks, one with fewer than two positive columns no block of logarithms, and one column has JUPAD
+        alone. What this estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`,
+        `drop`, `keep`, `missing`, `n_bins`, `device` and below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     supports : mapping of column names to (low, high) or None, optional
@@ -221,7 +221,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         most_loss = options.most_loss if options.target is None else 0.0  # few columns are not what is asked about
         experts = options.experts
         if isinstance(self.experts, str):
-            experts = [pair for pair in experts if _suits(pair[1], rows, most_loss)]
+            block = choose_columns(rows).columns
+            experts = [pair for pair in experts if _suits(pair[1], rows, block, most_loss)]
         rng = generator(self.random_state)
         learners = [
             clone(expert).set_params(**shared).learner(name, columns, alone=len(experts) == 1)
@@ -250,10 +251,11 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             warn_caller(f"{fit.check.verdict} See `check_` for more.", MisfitWarning)
 
 
-def _suits(expert: ExpertEstimator[Any], rows: Rows, most_loss: float = MOST_LOSS) -> bool:
-    """Whether an expert could add anything to a mixture of products of these rows."""
+def _suits(expert: ExpertEstimator[Any], rows: Rows, block: Sequence[int], most_loss: float) -> bool:
+    """Whether an expert could add anything to the others on these rows, of which some columns may join a block."""
     if isinstance(expert, GaussianBlocks):
-        return len(choose_columns(rows).columns) >= LEAST_BLOCK
+        seen = [n for n in block if is_positive(rows, n)] if expert.warp == "log" else block
+        return len(seen) >= LEAST_BLOCK
     if isinstance(expert, TreeMixture):
         if expert.n_components == "many" and not by_crosstabs(rows, most_loss):
             return False

@@ -80,5 +80,5 @@ def test_random_tables(seed):
         lambda: np.round(rng.normal(size=n), 1),
     ]
     table = {f"c{k}": makers[rng.integers(len(makers))]() for k in range(int(rng.integers(1, 5)))}
-    warp = ["none", "power", "scores"][seed % 3]
+    warp = ["none", "power", "log", "scores"][seed % 4]
     check(GaussianBlocks(warp, n_components=3, keep=list(table), random_state=0).fit(table), table)

@@ -31,13 +31,28 @@ def two_groups(n=400, seed=0):
     }
 
 
-@pytest.mark.parametrize("warp", ["none", "power", "scores"])
+@pytest.mark.parametrize("warp", ["none", "power", "log", "scores"])
 def test_a_gaussian_is_one_component(warp):
     train, test = correlated(), correlated(seed=1)
     model = GaussianBlocks(warp, random_state=0).fit(train)
     truth = multivariate_normal.logpdf(np.stack([*test.values()], axis=1), np.zeros(3), COVARIANCE).mean()
     assert model.fit_.choice.n_components <= 2
     assert truth - 0.06 < model.score(test) < truth + 0.01
+
+
+def boxes(n=300, seed=0):
+    """Three sides, independent of each other, and the volume up to 1%."""
+    rng = np.random.default_rng(seed)
+    sides = rng.lognormal(1.0, 0.4, size=(n, 3))
+    volume = sides.prod(axis=1) * np.exp(0.01 * rng.normal(size=n))
+    return {"a": sides[:, 0], "b": sides[:, 1], "c": sides[:, 2], "volume": volume}
+
+
+def test_products_of_columns_are_lines_of_logarithms():
+    model = GaussianBlocks("log", n_components=1, random_state=0).fit(boxes())
+    told = model.density_.condition({"a": 2.0, "b": 3.0, "c": 4.0})
+    assert told.mean()["volume"] == pytest.approx(24, rel=0.01)
+    assert told.quantile("volume", 0.975) / told.quantile("volume", 0.025) < 1.1
 
 
 def test_correlation_is_followed_with_few_components():

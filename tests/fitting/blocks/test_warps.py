@@ -8,7 +8,7 @@ from scipy.stats import norm, yeojohnson_normmax
 
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.blocks import warps
-from jointwise.fitting.blocks.warps import Counted, power, scores, straight
+from jointwise.fitting.blocks.warps import Counted, log, power, scores, straight
 
 
 def counted(values):
@@ -17,7 +17,7 @@ def counted(values):
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-9, 1.0, 1e9, 1e299])
-@pytest.mark.parametrize("make", [straight, power])
+@pytest.mark.parametrize("make", [straight, power, log])
 def test_values_are_standardised(make, scale):
     values = scale * np.random.default_rng(0).gamma(2.0, size=2000)
     w = make(counted(values))(values)
@@ -48,6 +48,18 @@ def test_a_power_is_tabulated_closely():
     psi = warps._yeo_johnson(z, warps._best_power(z, column.counts))
     expected = (psi - column.mean_of(psi)) / np.sqrt(column.mean_of((psi - column.mean_of(psi)) ** 2))
     np.testing.assert_allclose(bend(column.values), expected, atol=2e-4)
+
+
+def test_a_logarithm_is_tabulated_closely():
+    column = counted(np.random.default_rng(2).lognormal(3.0, 0.4, size=1000))
+    logs = np.log(column.values)
+    expected = (logs - column.mean_of(logs)) / np.sqrt(column.mean_of((logs - column.mean_of(logs)) ** 2))
+    np.testing.assert_allclose(log(column)(column.values), expected, atol=1e-5)
+
+
+def test_values_that_are_not_positive_have_a_power_instead_of_a_logarithm():
+    column = counted(np.random.default_rng(2).normal(size=100))
+    assert np.array_equal(log(column).w, power(column).w)
 
 
 def test_scores_are_quantiles_of_a_gaussian():
@@ -91,7 +103,7 @@ def test_warps_rise_and_come_back(seed):
         return
     unit = float(column.deviation)
     atoms = Dictionary.grid("gaussian", column.mean - unit, column.mean + unit, n=5, scale=unit / 5)
-    for bend in (straight(column), power(column), scores(column, atoms, rng.dirichlet(np.ones(5)))):
+    for bend in (straight(column), power(column), log(column), scores(column, atoms, rng.dirichlet(np.ones(5)))):
         w = bend(column.values)
         assert np.isfinite(w).all()
         assert np.isfinite(bend.log_slope(column.values)).all()

@@ -6,10 +6,19 @@ of rows, `choice` the number of components and the strength of the prior, and `f
 """
 
 from jointwise.fitting.blocks.choice import BlockChoice, choose_blocks
-from jointwise.fitting.blocks.columns import choose_columns
+from jointwise.fitting.blocks.columns import choose_columns, is_positive
 from jointwise.fitting.blocks.fit import fit_blocks
 from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.result import BlockFit
 from jointwise.fitting.blocks.warps import WARPS
 
-__all__ = ["WARPS", "BlockChoice", "BlockFit", "BlockOptions", "choose_blocks", "choose_columns", "fit_blocks"]
+__all__ = [
+    "WARPS",
+    "BlockChoice",
+    "BlockFit",
+    "BlockOptions",
+    "choose_blocks",
+    "choose_columns",
+    "fit_blocks",
+    "is_positive",
+]

@@ -59,6 +59,12 @@ def off_spikes(rows: Rows, n: int) -> Counted | None:
     return Counted(values[here], counts[here]) if len(here) else None
 
 
+def is_positive(rows: Rows, n: int) -> bool:
+    """Return whether a column of the block has a logarithm, spikes aside, that is no straight line."""
+    column, whole = off_spikes(rows, n), rows.schema.variables[n].kind is Kind.INTEGER
+    return column is not None and column.is_positive() and not (whole and column.is_narrow())
+
+
 def choose_columns(rows: Rows) -> Membership:
     """Return which columns form the block: those whose values are numbers of many, and differ from each other.
 

@@ -13,7 +13,7 @@ from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.engines.blocks import BlockLayout
 from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
-from jointwise.fitting.blocks.warps import Counted, bounded, power, scores, straight
+from jointwise.fitting.blocks.warps import Counted, bounded, log, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.counted import Counts, merged_counts
 from jointwise.fitting.possible import UNMET_ROWS, made_possible
@@ -83,7 +83,7 @@ class Design:
         rows : Rows
         coarse : sequence of Axis
             The axes that dictionaries are chosen on.
-        warp : "none", "power" or "scores"
+        warp : "none", "power", "log" or "scores"
         rng : numpy.random.Generator
             Deals counts to folds.
         known : mapping of str to Dictionary, optional
@@ -244,6 +244,8 @@ def _warp(
         return warp
     if name == "power":
         warp = power(column)
+    if name == "log":
+        warp = log(column)
     if name == "scores":
         assert dictionary is not None  # chosen for scores
         prior = margin_prior(dictionary, float(counts.marginal(n).sum()))

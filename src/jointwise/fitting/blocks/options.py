@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise._checks import check_choice, check_real
 from jointwise.exceptions import InputError
-from jointwise.fitting.blocks.warps import WARPS
+from jointwise.fitting.blocks.warps import WARPS, WarpName
 from jointwise.fitting.options import check_run
 
 # Options that identify a fit: its result depends on them.
@@ -26,7 +26,7 @@ class BlockOptions:
     the last run ends it there and keeps what was reached.
     """
 
-    warp: Literal["none", "power", "scores"] = "scores"
+    warp: WarpName = "scores"
     n_components: int | Literal["auto"] = "auto"
     nu: float | Literal["auto"] = "auto"
     beta: float = 0.03

@@ -1,8 +1,9 @@
 """The warp of a column: the increasing map after which a Gaussian suits it best.
 
 "none" is the straight line to mean 0 and standard deviation 1. "power" is the Yeo-Johnson power whose likelihood is
-highest. "scores" takes the column to the quantiles of a Gaussian by the cdf of the column's own 1-D fit. All are made
-from the counts of a column's bins, so their cost does not grow with rows, and spikes are left out.
+highest. "log" is the logarithm of a positive column: products and ratios of columns, such as areas and densities, are
+then straight lines. "scores" takes the column to the quantiles of a Gaussian by the cdf of the column's own 1-D fit.
+All are made from the counts of a column's bins, so their cost does not grow with rows, and spikes are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from jointwise.warps import Warp
 
 # Beyond this many standard deviations there is no mass to speak of; knots of an end that leads there.
 FAR, TAIL_KNOTS = 8.0, 25
-WARPS: tuple[Literal["none", "power", "scores"], ...] = ("none", "power", "scores")
+WarpName = Literal["none", "power", "log", "scores"]
+WARPS: tuple[WarpName, ...] = ("none", "power", "log", "scores")
 # Exponents of the power, and how finely they are searched; beyond them a warp would flatten what it should spread.
 LEAST_POWER, MOST_POWER, POWER_STEPS = -1.0, 3.0, 41
 # Groups of bins by which powers are compared.
@@ -32,6 +34,8 @@ STRAIGHT_RANGE = 15.0
 N_KNOTS = 129
 # How far the knots of a power go beyond the observed range, in standard deviations.
 POWER_BEYOND = 3.0
+# Those of a logarithm go this many standard deviations of the logarithms from their mean, further than `FAR`.
+LOG_REACH = 9.0
 # Scores are tabulated where both tails hold at least this; beyond, the warp is straight.
 LEAST_TAIL = 1e-9
 # Neighbouring knots differ by at least this much in w.
@@ -87,6 +91,10 @@ class Counted:
         """Values with mean 0 and standard deviation 1."""
         return self.values / self.deviation - self.mean / self.deviation
 
+    def is_positive(self) -> bool:
+        """Whether the values have logarithms whose differences mean something."""
+        return bool(self.values[0] > 1e-300)
+
     def is_narrow(self) -> bool:
         """Whether the values, if they are integers, lie so close that they need a straight warp."""
         lower, upper = self.quantile(np.array([0.25, 0.75]))
@@ -131,6 +139,24 @@ def power(column: Counted) -> Warp:
     slopes = (1 + np.abs(knots)) ** (np.sign(knots) * (exponent - 1))
     x = column.mean + column.deviation * knots
     return _warp(x, (_yeo_johnson(knots, exponent) - centre) / spread, slopes / spread / column.deviation)
+
+
+def log(column: Counted) -> Warp:
+    """Return the logarithm of positive values, tabulated, to mean 0 and standard deviation 1; else their power.
+
+    >>> bend = log(Counted(np.array([1.0, 10.0, 100.0]), np.array([1.0, 2.0, 1.0])))
+    >>> bend(np.array([1.0, 10.0, 100.0, 1000.0])).round(3).tolist()
+    [-1.414, 0.0, 1.414, 2.828]
+    """
+    if not column.is_positive():
+        return power(column)
+    logs = np.log(column.values)
+    centre = column.mean_of(logs)
+    spread = float(np.sqrt(column.mean_of((logs - centre) ** 2)))
+    w = np.linspace(min(-LOG_REACH, (logs[0] - centre) / spread), max(LOG_REACH, (logs[-1] - centre) / spread), N_KNOTS)
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        x = np.exp(centre + spread * w)
+        return _warp(x, w, 1 / (spread * x))
 
 
 def scores(column: Counted, dictionary: Dictionary, weights: FloatArray, *, whole: bool = False) -> Warp:
