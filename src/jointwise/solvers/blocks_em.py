@@ -409,6 +409,15 @@ def with_tails(models: Sequence[BlockFactors], share: float) -> BlockFactors:
     return _mixed([averaged(models), wide], [1 - share, share])
 
 
+def tailed_logs(plain: FloatArray, wide: FloatArray, share: float) -> FloatArray:
+    """Return the log-densities that rows have by `with_tails`, from those without tails and those of the tails alone.
+
+    >>> tailed_logs(np.log([0.5]), np.log([0.1]), 0.25).round(3), np.log(0.75 * 0.5 + 0.25 * 0.1).round(3)
+    (array([-0.916]), np.float64(-0.916))
+    """
+    return np.logaddexp(np.log1p(-share) + plain, np.log(share) + wide) if share else plain
+
+
 def _mixed(models: Sequence[BlockFactors], shares: Sequence[float] | FloatArray) -> BlockFactors:
     """Return the components of several models, their weights scaled by shares."""
     return BlockFactors(
