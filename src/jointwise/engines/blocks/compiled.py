@@ -26,6 +26,8 @@ WINDOW = 1 << 16
 BATCH = 64
 # Components that are this far below the likeliest of a row have none of it: their exponentials need not be taken.
 LEAST_AWAY = float(np.log(LEAST_POSTERIOR))
+# Covariances of up to this many columns are factorised side by side.
+MOST_TOGETHER = 24
 # Up to this many multiplications (rows x components x columns squared) one thread is faster than several.
 ONE_THREAD = 2_000_000
 
@@ -290,7 +292,10 @@ def _same_pattern(rows: _Rows, o: AnyArray, m: AnyArray, begin: int, end: int, f
 def _begin_run(rows: _Rows, mixture: _Mixture, o: AnyArray, run: _Run) -> None:
     """Factorise the covariances of the observed cells, and clear the sums."""
     F, n_others = len(mixture.log_weights), len(rows.others)
-    _factorise(mixture.covariances, o, run.factors, run.inverse_diagonal)
+    if len(o) > MOST_TOGETHER:
+        _factorise_each(mixture.covariances, o, run)
+    else:
+        _factorise(mixture.covariances, o, run.factors, run.inverse_diagonal)
     for r in range(F):
         run.log_norms[r] = mixture.log_weights[r] - 0.5 * LOG_TAU * len(o)
     for j in range(len(o)):
@@ -323,6 +328,24 @@ def _factorise(covariances: AnyArray, o: AnyArray, factors: AnyArray, inverse_di
                     # rounding may take all of a variance that the other cells explain
                     own[r] = np.sqrt(max(own[r], 1e-16 * covariances[o[j], o[j], r]))
                     inverse_diagonal[j, r] = 1.0 / own[r]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _factorise_each(covariances: AnyArray, o: AnyArray, run: _Run) -> None:
+    """Write the same factors one component after the other: of many columns, rows of a factor are long vectors."""
+    own = run.regression[0]
+    for r in range(covariances.shape[2]):
+        for j in range(len(o)):
+            for k in range(j + 1):
+                a, b, value = own[j], own[k], covariances[o[j], o[k], r]
+                for l in range(k):
+                    value -= a[l] * b[l]
+                if k < j:
+                    a[k] = value * run.inverse_diagonal[k, r]
+                else:
+                    a[k] = np.sqrt(max(value, 1e-16 * covariances[o[j], o[j], r]))
+                    run.inverse_diagonal[j, r] = 1.0 / a[k]
+                run.factors[j, k, r] = a[k]
 
 
 @numba.njit(cache=True, nogil=True)
