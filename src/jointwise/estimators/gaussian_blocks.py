@@ -218,10 +218,7 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
         def weaker(choice: BlockChoice) -> BlockChoice | None:
             return choice.weaker() if options.nu == "auto" else None
 
-        def lighter(choice: BlockChoice, share: float) -> BlockChoice:
-            return choice.lighter(share) if options.n_models == "auto" else choice
-
-        return Learner(name, look, choose, single, learn, BlockChoice.for_folds, weaker, lighter)
+        return Learner(name, look, choose, single, learn, BlockChoice.for_folds, weaker)
 
     def _keep(self, fit: BlockFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short."""

@@ -48,8 +48,6 @@ class Learner:
         Returns what was chosen, as it suits the fewer rows that folds learn from.
     weaker : callable
         Returns what was chosen, with the next weaker prior; None if there is none.
-    lighter : callable
-        Returns what was chosen, as it suits an expert whose weight is some share of the largest.
     """
 
     name: str
@@ -59,7 +57,6 @@ class Learner:
     fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], AnyFit]
     in_folds: Callable[[Any], Any] = lambda choice: choice
     weaker: Callable[[Any], Any] = lambda _: None
-    lighter: Callable[[Any, float], Any] = lambda choice, _: choice
 
 
 @dataclass(frozen=True)
@@ -83,8 +80,8 @@ class Work:
     target: int | None = None
     others: dict[tuple[str, int], FloatArray] = field(default_factory=dict)
 
-    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None, *, share: float = 1.0) -> AnyFit:
-        """Fit an expert to some rows, as it has chosen from all; its weight is a share of the largest."""
+    def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> AnyFit:
+        """Fit an expert to some rows, as it has chosen from all."""
         learner, number = self.learners[name], list(self.learners).index(name)
         if name not in self.choices:
             self.tell(f"{name}: choosing")
@@ -99,7 +96,7 @@ class Work:
             choice = learner.in_folds(choice)
             if len(self.rows) >= SMALL_TABLE:  # one model of many rows tells enough
                 choice = learner.single(choice)
-        return learner.fit(rows, learner.lighter(choice, share), rng, callback, record)
+        return learner.fit(rows, choice, rng, callback, record)
 
     def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
         """Log-density of the encoded rows ``X`` under experts, after a short look at the rest."""

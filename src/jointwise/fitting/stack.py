@@ -6,7 +6,7 @@ the weights. Experts with next to no weight are dropped, the others are fitted t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -240,11 +240,11 @@ def _known(rows: Rows, axes: Sequence[Axis], rng: np.random.Generator) -> Known:
     return dict(zip(rows.schema.names, chosen, strict=True))
 
 
-def _fit_all(work: Work, weights: Mapping[str, float], callback: Callback | None) -> dict[str, AnyFit]:
+def _fit_all(work: Work, names: Iterable[str], callback: Callback | None) -> dict[str, AnyFit]:
     """Fit experts to all rows; one that is interrupted is the last, and where it stands is kept."""
     fits: dict[str, AnyFit] = {}
-    for name, weight in weights.items():
-        fits[name] = work.fit(name, work.rows, "all rows", callback, share=weight / max(weights.values()))
+    for name in names:
+        fits[name] = work.fit(name, work.rows, "all rows", callback)
         if fits[name].was_interrupted:
             work.checkpoint.flush()
             return fits

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil
 
 import numpy as np
 from scipy.special import logsumexp
@@ -53,8 +52,6 @@ LEAST_GAIN = 5e-3
 SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
 # Largest table whose starts are averaged, and their number; that of a small table, whose runs differ more by chance.
 AVERAGED_ROWS, N_MODELS, SMALL_MODELS = 100_000, 3, 6
-# An expert of a stack has as many models as its share of the largest weight says, but at least this many.
-LIGHT_MODELS = 2
 
 
 @dataclass(frozen=True)
@@ -108,14 +105,6 @@ class BlockChoice:
         """Return it as it was compared: with the number of components that suits the rows that folds learn from."""
         n_components = self.in_folds or self.n_components
         return replace(self, n_components=n_components, n_models=min(self.n_models, N_MODELS), tol=FOLD_TOL)
-
-    def lighter(self, share: float) -> BlockChoice:
-        """Return it with fewer models, if its weight in a stack is a small share of the largest.
-
-        >>> [BlockChoice(8, 20.0, 0.03, n_models=6).lighter(share).n_models for share in (1.0, 0.5, 0.05)]
-        [6, 3, 2]
-        """
-        return replace(self, n_models=max(ceil(share * self.n_models), min(LIGHT_MODELS, self.n_models)))
 
     def weaker(self) -> BlockChoice | None:
         """Return it with a weaker prior; None if it has the weakest that is tried.
