@@ -92,6 +92,21 @@ def test_sums_are_those_of_loops_over_rows(engine, seed, F, d, n_others, spikes,
     assert_close(found, by_loops(codes, layout, components, np.ones(n) if weights is None else weights))
 
 
+@pytest.mark.parametrize("engine", [ReferenceBlockEngine, CompiledBlockEngine])
+@pytest.mark.parametrize(("d", "missing"), [(0, 0.0), (1, 0.2), (5, 0.0), (5, 0.3)])
+def test_log_densities_are_those_of_single_rows(engine, d, missing):
+    rng = np.random.default_rng(d)
+    layout = make_layout(rng, d, 2, spikes=1)
+    codes, components = make_codes(rng, layout, 150, missing), make_components(rng, layout, 3)
+    weights = rng.gamma(1.0, size=len(codes))
+    found = engine(codes, layout, weights).log_densities(components, (1.0, 3.0))
+    for logs, scale in zip(found, (1.0, 3.0), strict=True):
+        scaled = replace(components, covariances=scale * components.covariances)
+        plain = [ReferenceBlockEngine(row[None], layout).sums(scaled).log_likelihood for row in codes]
+        np.testing.assert_allclose(logs, plain, rtol=1e-12)
+    assert weights @ found[0] == pytest.approx(engine(codes, layout, weights).sums(components).log_likelihood)
+
+
 @pytest.mark.parametrize("engine", FAST)
 @pytest.mark.parametrize(
     ("d", "F", "spikes", "missing", "n_intervals"), [(3, 5, 2, 0.1, 40), (6, 2, 0, 0.0, 900), (13, 3, 1, 0.2, 300)]

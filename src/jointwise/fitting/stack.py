@@ -17,7 +17,7 @@ from jointwise._checks import check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
 from jointwise.exceptions import InputError
-from jointwise.fitting.asking import ask, weaken, weights_for_answers, weights_for_target
+from jointwise.fitting.asking import Asked, Fold, ask, weaken, weights_for_answers, weights_for_target
 from jointwise.fitting.blocks import BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
@@ -32,6 +32,7 @@ from jointwise.fitting.weighing import MOST_LOSS, by_crosstabs
 from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
 from jointwise.solvers import Solution
 
 # Options that identify a fit: its result depends on them.
@@ -186,28 +187,23 @@ def fit_stack(
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     # one expert puts rows in order itself, and is checked with them as they came
-    ordered, columns = in_canonical_order(rows) if len(learners) > 1 else (rows, np.arange(len(axes)))
-    folds = row_folds(ordered, rng) if len(learners) > 1 else []
+    several = len(learners) > 1
+    ordered, columns = in_canonical_order(rows) if several else (rows, np.arange(len(axes)))
+    folds = _folds(ordered, rng) if several else []
     seed = int(rng.integers(2**32))
     known = _known(ordered, [axes[n] for n in columns], np.random.default_rng(seed))
-    work = Work({each.name: each for each in learners}, ordered, seed, checkpoint or Checkpoint(), tell, known)
-    if target is not None:
-        work = replace(work, target=ordered.schema.index(target))
+    place = None if target is None else ordered.schema.index(target)
+    named = {each.name: each for each in learners}
+    work = Work(named, ordered, seed, checkpoint or Checkpoint(), tell, known, target=place)
     work, asked = weaken(work, ask(work, folds), folds)
-    for_target = bool(folds) and target is not None
-    for_answers = bool(folds) and target is None and by_crosstabs(ordered, most_loss)
-    weights = asked.weights if folds else {learners[0].name: 1.0}
-    if for_answers:
-        weights = weights_for_answers(work, asked, folds[0][0], most_loss)
-    elif for_target:
-        weights = weights_for_target(work, asked, range(len(folds)))
+    weights, by_rows = _weights(work, asked, folds, most_loss)
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
         density = work.without_first(weights).marginal(rows.schema.names)
         check = check_part(rows, axes, with_columns(folds[0][0], np.argsort(columns)), density, repeated)
     fits = _fit_all(work, weights, callback)
-    if len(learners) == 1:
+    if not several:
         check = getattr(fits[learners[0].name], "check", None)
     density = JointDensity.mix([fit.density for fit in fits.values()], [weights[name] for name in fits])
     return StackFit(
@@ -215,10 +211,27 @@ def fit_stack(
         tuple(Judged(name, weights.get(name, 0.0), asked.mean(name), fits.get(name)) for name in work.learners),
         ordered.n_rows,
         asked.mean_of_sum(weights),
-        asked.loss(weights) if for_answers or for_target else None,
-        target if for_target else None,
+        None if by_rows else asked.loss(weights),
+        target if folds else None,
         check,
     )
+
+
+def _folds(rows: Rows, rng: np.random.Generator) -> list[Fold]:
+    """Return held-out rows and the others; the columns of all rows are in order, so those of the others are too."""
+    ordered = isinstance(rows, CodedRows) and rows.is_ordered
+    return [(part, replace(rest, is_ordered=ordered)) for part, rest in row_folds(rows, rng)]
+
+
+def _weights(work: Work, asked: Asked, folds: Sequence[Fold], most_loss: float) -> tuple[dict[str, float], bool]:
+    """Return the weights of the experts that are kept, and whether they are those that predict rows best."""
+    if not folds:
+        return dict.fromkeys(work.learners, 1.0), True
+    if work.target is not None:
+        return weights_for_target(work, asked, range(len(folds))), False
+    if by_crosstabs(work.rows, most_loss):
+        return weights_for_answers(work, asked, folds[0][0], most_loss), False
+    return asked.weights, True
 
 
 def _known(rows: Rows, axes: Sequence[Axis], rng: np.random.Generator) -> Known:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, owens_t
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.exceptions import InputError
@@ -15,6 +14,7 @@ from jointwise.joint.block_events import pieces
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.block_margins import extent
 from jointwise.joint.events import Interval, Point, Region
+from jointwise.joint.quadrants import quadrants
 
 # Most boxes whose probability is found one by one.
 MOST_BOXES = 2**22
@@ -24,9 +24,6 @@ GRIDS, GRIDS_LATTICE = (65, 129, 257), (17, 33)
 UNITY, UNITY_LATTICE = 1e-6, 2e-4
 # Two columns under windows elsewhere are integrated with this many nodes on panels of half a standard deviation.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
-# Standard deviations beyond which a Gaussian has no mass.
-REACH = 9.0
-_TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,23 +127,21 @@ def _by_boxes(block: GaussianBlock, columns: Sequence[int], windows: Sequence[Fl
 def _by_corners(block: GaussianBlock, columns: Sequence[int], windows: Sequence[FloatArray]) -> FloatArray:
     r"""Probability of each rectangle of two coordinates: differences of :math:`P(X \le x, Y \le y)` at the corners.
 
-    Corners come from Owen's T function. The error is about 1e-15 times the number of cells in a window, absolute.
+    The error is about 1e-15 times the number of cells in a window, absolute.
     """
     i, j = columns
     covariances = block.latent_covariances
     edges = [np.unique(each) for each in windows]
     held = [_held(own, each) for own, each in zip(edges, windows, strict=True)]
-    out = np.empty((len(windows[0]), len(windows[1]), block.n_components))
-    for r in range(block.n_components):
-        scale = np.sqrt(covariances[r, [i, j], [i, j]])
-        rho = float(np.clip(covariances[r, i, j] / scale[0] / scale[1], -1.0, 1.0))
-        with np.errstate(over="ignore"):  # as good as infinite
-            x, y = (
-                (np.clip(own, block.low[r, c], block.high[r, c]) - block.means[r, c]) / s
-                for own, c, s in zip(edges, columns, scale, strict=True)
-            )
-        masses = np.maximum(np.diff(np.diff(_quadrants(x, y, rho), axis=0), axis=1), 0.0)
-        out[:, :, r] = held[0] @ masses @ held[1].T
+    scales = [np.sqrt(covariances[:, c, c])[:, None] for c in columns]
+    rho = np.clip(covariances[:, i, j] / scales[0][:, 0] / scales[1][:, 0], -1.0, 1.0)
+    with np.errstate(over="ignore"):  # as good as infinite
+        x, y = (
+            (np.clip(own, block.low[:, [c]], block.high[:, [c]]) - block.means[:, [c]]) / scale
+            for own, c, scale in zip(edges, columns, scales, strict=True)
+        )
+    masses = np.maximum(np.diff(np.diff(quadrants(x, y, rho), axis=1), axis=2), 0.0)
+    out = np.moveaxis(held[0] @ masses @ held[1].T, 0, -1)
     return np.asarray(np.minimum(out / np.exp(block.log_inside[0]), 1.0))
 
 
@@ -154,23 +149,6 @@ def _held(edges: FloatArray, windows: FloatArray) -> FloatArray:
     """Return which intervals between edges each window holds; shape (windows, edges - 1)."""
     inside: BoolArray = (edges[:-1] >= windows[:, [0]]) & (edges[1:] <= windows[:, [1]])
     return inside.astype(float)
-
-
-def _quadrants(x: FloatArray, y: FloatArray, rho: float) -> FloatArray:
-    """Return P(X <= x, Y <= y) of a standard Gaussian pair at every combination; shape (x, y)."""
-    spread = np.sqrt(max((1 - rho) * (1 + rho), 1e-14))
-    out = np.empty((len(x), len(y)))
-    # beyond the reach of one coordinate the other alone decides
-    inner_x, inner_y = np.flatnonzero(np.abs(x) < REACH), np.flatnonzero(np.abs(y) < REACH)
-    out[:] = np.where(x > 0, 1.0, 0.0)[:, None] * np.where(y > 0, 1.0, 0.0)
-    out[np.ix_(inner_x, np.flatnonzero(y >= REACH))] = ndtr(x[inner_x])[:, None]
-    out[np.ix_(np.flatnonzero(x >= REACH), inner_y)] = ndtr(y[inner_y])
-    out[np.ix_(inner_x, np.flatnonzero(y <= -REACH))] = out[np.ix_(np.flatnonzero(x <= -REACH), inner_y)] = 0.0
-    h, k = (np.where(each == 0, _TINY, each) for each in (x[inner_x][:, None], y[inner_y][None, :]))
-    with np.errstate(over="ignore"):
-        t = owens_t(h, (k / h - rho) / spread) + owens_t(k, (h / k - rho) / spread)
-    out[np.ix_(inner_x, inner_y)] = 0.5 * (ndtr(h) + ndtr(k)) - t - 0.5 * ((h < 0) != (k < 0))
-    return out
 
 
 def _by_quadrature(block: GaussianBlock, columns: Sequence[int], windows: Sequence[FloatArray]) -> FloatArray:

@@ -14,7 +14,7 @@ from jointwise._checks import check_weights, shown, unknown_name
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorEngine, posterior_engine
-from jointwise.engines.blocks import BlockEngine, BlockLayout, block_engine
+from jointwise.engines.blocks import BlockEngine, BlockLayout, ScoringBlockEngine, block_engine, scoring_engine
 from jointwise.engines.trees import TreeEngine, tree_engine
 from jointwise.exceptions import InputError
 from jointwise.marginals.coding import code_table
@@ -181,6 +181,11 @@ class CodedRows(Rows):
         """Return an engine for passes over a Gaussian block of the rows."""
         layout.check(self.n_bins)
         return block_engine(self.codes, layout, self.weights, self.device)
+
+    def scoring_engine(self, layout: BlockLayout) -> ScoringBlockEngine:
+        """Return an engine that scores each row under a Gaussian block, here whatever the device is."""
+        layout.check(self.n_bins)
+        return scoring_engine(self.codes, layout, self.weights)
 
     def tree_engine(self) -> TreeEngine:
         """Return an engine for passes over mixtures of trees; see `Rows.tree_engine`."""

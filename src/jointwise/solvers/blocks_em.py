@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -214,12 +215,12 @@ class BlocksProblem:
         total = max(float(sums.totals.sum()), 1e-300)
         mean = scatters.sum(axis=0) / total + np.diag(self.trace)
         if len(scatters) == 1:
-            return replace(self, scale=shrunk(mean, total))
+            return replace(self, scale=shrunk(mean, self.n_rows))
         rows = STEADYING * len(mean)
         each = (scatters + rows * mean) / (sums.totals + rows)[:, None, None]
         inverse = np.einsum("r,rij->ij", sums.totals / total, np.linalg.inv(each))
         scale = np.linalg.inv((inverse + inverse.T) / 2)
-        return replace(self, scale=shrunk((scale + scale.T) / 2, total) + np.diag(self.trace))
+        return replace(self, scale=shrunk((scale + scale.T) / 2, self.n_rows) + np.diag(self.trace))
 
     def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
         """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
@@ -337,11 +338,17 @@ def shrunk(covariance: FloatArray, n_rows: float) -> FloatArray:
     deviations = np.sqrt(np.diag(covariance))
     correlations = covariance / np.outer(deviations, deviations)
     spread = np.log(KAPPAS[:, None] + n_rows * np.maximum(np.linalg.eigvalsh(correlations), 0.0)).sum(axis=1)
-    shape = KAPPAS + d + 1
-    evidence = multigammaln((shape + n_rows) / 2, d) - multigammaln(shape / 2, d)
-    evidence += (shape * d * np.log(KAPPAS) - (shape + n_rows) * spread) / 2
+    evidence = _log_evidence(n_rows, d) - (KAPPAS + d + 1 + n_rows) * spread / 2
     share = n_rows / (n_rows + KAPPAS[int(np.argmax(evidence))])
     return np.asarray(share * covariance + (1 - share) * np.diag(np.diag(covariance)))
+
+
+@lru_cache(maxsize=16)
+def _log_evidence(n_rows: float, d: int) -> FloatArray:
+    """Return the part of the evidence of each of `KAPPAS` that does not depend on correlations; see `shrunk`."""
+    shape = KAPPAS + d + 1
+    gammas = multigammaln((shape + n_rows) / 2, d) - multigammaln(shape / 2, d)
+    return np.asarray(gammas + shape * d * np.log(KAPPAS) / 2)
 
 
 def widened(factors: BlockFactors, n_rows: float, nu: float) -> BlockFactors:
@@ -407,6 +414,15 @@ def with_tails(models: Sequence[BlockFactors], share: float) -> BlockFactors:
         return averaged(models)
     wide = replace(models[0], covariances=TAIL_SCALE * models[0].covariances)
     return _mixed([averaged(models), wide], [1 - share, share])
+
+
+def tailed_logs(plain: FloatArray, wide: FloatArray, share: float) -> FloatArray:
+    """Return the log-densities that rows have by `with_tails`, from those without tails and those of the tails alone.
+
+    >>> tailed_logs(np.log([0.5]), np.log([0.1]), 0.25).round(3), np.log(0.75 * 0.5 + 0.25 * 0.1).round(3)
+    (array([-0.916]), np.float64(-0.916))
+    """
+    return np.logaddexp(np.log1p(-share) + plain, np.log(share) + wide) if share else plain
 
 
 def _mixed(models: Sequence[BlockFactors], shares: Sequence[float] | FloatArray) -> BlockFactors:

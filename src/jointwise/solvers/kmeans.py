@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from jointwise._typing import FloatArray, IntArray
 
@@ -32,14 +33,15 @@ def k_means(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.rand
     True
     """
     centres = _first_centres(values, weights, n_groups, rng)
-    groups = np.zeros(len(values), dtype=np.int64)
+    groups, ends = np.zeros(len(values), dtype=np.int64), np.arange(len(values) + 1)
     for step in range(MOST_STEPS):
         nearest = (values @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
         if step and np.array_equal(nearest, groups):
             break
         groups = nearest
         totals = np.bincount(groups, weights, minlength=len(centres))
-        sums = np.stack([np.bincount(groups, weights * column, minlength=len(centres)) for column in values.T], axis=1)
+        # one column for each row, with its weight in the line of its group; adds in the order of rows
+        sums = sparse.csc_matrix((weights, groups, ends), shape=(len(centres), len(values))) @ values
         centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
     return groups
 

@@ -8,10 +8,19 @@ the card.
 from __future__ import annotations
 
 from jointwise._typing import CodeArray, FloatArray
-from jointwise.engines.blocks.base import BlockComponents, BlockEngine, BlockLayout, BlockSums
+from jointwise.engines.blocks.base import BlockComponents, BlockEngine, BlockLayout, BlockSums, ScoringBlockEngine
 from jointwise.engines.blocks.reference import ReferenceBlockEngine
 
-__all__ = ["BlockComponents", "BlockEngine", "BlockLayout", "BlockSums", "ReferenceBlockEngine", "block_engine"]
+__all__ = [
+    "BlockComponents",
+    "BlockEngine",
+    "BlockLayout",
+    "BlockSums",
+    "ReferenceBlockEngine",
+    "ScoringBlockEngine",
+    "block_engine",
+    "scoring_engine",
+]
 
 # From this many cells on, compiled passes repay loading the compiler: a fit makes hundreds, ten times faster each.
 COMPILED_BLOCK_CELLS = 100
@@ -29,6 +38,13 @@ def block_engine(
         from jointwise.engines.blocks.cuda import CudaBlockEngine  # loads PyTorch
 
         return CudaBlockEngine(codes, layout, weights)
+    return scoring_engine(codes, layout, weights, n_threads)
+
+
+def scoring_engine(
+    codes: CodeArray, layout: BlockLayout, weights: FloatArray | None = None, n_threads: int | None = None
+) -> ScoringBlockEngine:
+    """Return an engine over rows in memory that also scores them: compiled for large tables, plain for small ones."""
     if codes.size < COMPILED_BLOCK_CELLS:
         return ReferenceBlockEngine(codes, layout, weights)
     from jointwise.engines.blocks.compiled import CompiledBlockEngine  # loads numba, which small fits do not need

@@ -241,3 +241,11 @@ class BlockEngine(ABC):
     @abstractmethod
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see the module."""
+
+
+class ScoringBlockEngine(BlockEngine):
+    """Rows in memory, which can also be scored one by one."""
+
+    @abstractmethod
+    def log_densities(self, components: BlockComponents, scales: Sequence[float] = (1.0,)) -> FloatArray:
+        """Log-density of each row, with all covariances times each of some scales; shape (scales, n)."""

@@ -9,6 +9,7 @@ Parts of the rows run in threads; see `compiled_parts`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numba
@@ -16,13 +17,17 @@ import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import bin_starts
-from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
-from jointwise.engines.compiled_parts import FAST, count_parts, in_threads, locked, to_posteriors
+from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockLayout, BlockSums, ScoringBlockEngine
+from jointwise.engines.compiled_parts import FAST, LEAST_POSTERIOR, count_parts, in_threads, locked
 
 # Rows sorted together: their codes stay in the cache of a processor, and their order takes two bytes a row.
 WINDOW = 1 << 16
 # Rows whose posteriors are computed together: a few vectors of them stay in the fastest cache.
 BATCH = 64
+# Components that are this far below the likeliest of a row have none of it: their exponentials need not be taken.
+LEAST_AWAY = float(np.log(LEAST_POSTERIOR))
+# Covariances of up to this many columns are factorised side by side.
+MOST_TOGETHER = 24
 # Up to this many multiplications (rows x components x columns squared) one thread is faster than several.
 ONE_THREAD = 2_000_000
 
@@ -85,7 +90,7 @@ class _Batch(NamedTuple):
     places: AnyArray  # (BATCH, columns): places in the tables
 
 
-class CompiledBlockEngine(BlockEngine):
+class CompiledBlockEngine(ScoringBlockEngine):
     """Sums of a pass by compiled loops; see the module.
 
     Parameters
@@ -118,18 +123,9 @@ class CompiledBlockEngine(BlockEngine):
 
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see `BlockEngine`."""
-        components.check(self._layout)
-        n, (F, d) = len(self._rows.codes), components.means.shape
-        tables = self._layout.stacked(components)
-        # copies: numba would compile anew for arrays that were sent, which are read-only
-        mixture = _Mixture(
-            np.array(components.log_weights),
-            np.array(components.means.T, order="C"),
-            np.array(components.covariances.transpose(1, 2, 0), order="C"),
-            tables,
-        )
-        n_parts = count_parts(n, tables.nbytes + 8 * F * (1 + d + d * d))
-        shapes = ((F,), (F, d), (F, d, d), tables.shape)
+        n, (F, d), mixture = len(self._rows.codes), components.means.shape, self._mixture(components)
+        n_parts = count_parts(n, mixture.tables.nbytes + 8 * F * (1 + d + d * d))
+        shapes = ((F,), (F, d), (F, d, d), mixture.tables.shape)
         sums = _Sums(*(np.zeros((n_parts, *shape)) for shape in shapes))
 
         def part(p: int) -> float:
@@ -137,9 +133,36 @@ class CompiledBlockEngine(BlockEngine):
             likelihood: float = _part(self._rows, mixture, own, p * n // n_parts, (p + 1) * n // n_parts)
             return likelihood
 
-        likelihoods = in_threads(part, n_parts, 1 if n * F * (d + 1) ** 2 < ONE_THREAD else self._n_threads)
-        totals, firsts, seconds, counts = (each.sum(axis=0) for each in sums)
+        likelihoods = in_threads(part, n_parts, self._threads(F))
+        totals, firsts, seconds, counts = (each.sum(axis=0) if n_parts > 1 else each[0] for each in sums)
         return BlockSums(totals, firsts, seconds, *self._layout.unstacked(counts), float(np.sum(likelihoods)))
+
+    def log_densities(self, components: BlockComponents, scales: Sequence[float] = (1.0,)) -> FloatArray:
+        """Log-density of each row; see `ScoringBlockEngine`."""
+        n, mixture, wide = len(self._rows.codes), self._mixture(components), np.array(scales, dtype=np.float64)
+        out, n_parts = np.empty((len(wide), n)), count_parts(n, 0)
+
+        def part(p: int) -> None:
+            _score_part(self._rows, mixture, wide, out, p * n // n_parts, (p + 1) * n // n_parts)
+
+        in_threads(part, n_parts, self._threads(len(mixture.log_weights)))
+        return out
+
+    def _mixture(self, components: BlockComponents) -> _Mixture:
+        """Return checked components as the compiled loops see them."""
+        components.check(self._layout)
+        # copies: numba would compile anew for arrays that were sent, which are read-only
+        return _Mixture(
+            np.array(components.log_weights),
+            np.array(components.means.T, order="C"),
+            np.array(components.covariances.transpose(1, 2, 0), order="C"),
+            self._layout.stacked(components),
+        )
+
+    def _threads(self, n_components: int) -> int:
+        """Return how many threads a pass may use."""
+        work = len(self._rows.codes) * n_components * (self._layout.d + 1) ** 2
+        return 1 if work < ONE_THREAD else self._n_threads
 
 
 def _sorted(codes: CodeArray, layout: BlockLayout) -> AnyArray:
@@ -167,15 +190,8 @@ def _patterns(codes: CodeArray, layout: BlockLayout) -> AnyArray:
 @numba.njit(cache=True, nogil=True)
 def _part(rows: _Rows, mixture: _Mixture, sums: _Sums, begin: int, end: int) -> float:
     """Take the rows at the places from `begin` to `end`, run by run; fill the sums and return the log-likelihood."""
-    d, F = mixture.means.shape
-    run = _Run(
-        np.empty((d, d, F)), np.empty((d, F)), np.empty(F), np.empty(F), np.empty((F, d)), np.empty((F, d, d)),
-        np.empty((3, d, d)),
-    )  # fmt: skip
-    batch = _Batch(
-        np.empty(BATCH, dtype=np.int64), np.empty((d, BATCH)), np.empty((d, BATCH)), np.empty((d, BATCH)),
-        np.empty(BATCH), np.empty((BATCH, F)), np.empty((BATCH, len(rows.others) + d), dtype=np.int64),
-    )  # fmt: skip
+    d = len(mixture.means)
+    run, batch = _new_arrays(rows, mixture)
     seen, unseen = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     likelihood = 0.0
     i = begin
@@ -193,6 +209,46 @@ def _part(rows: _Rows, mixture: _Mixture, sums: _Sums, begin: int, end: int) -> 
             i += n_rows
         _end_run(rows, mixture, run, o, m, sums)
     return likelihood
+
+
+@numba.njit(cache=True, nogil=True)
+def _score_part(rows: _Rows, mixture: _Mixture, scales: AnyArray, out: AnyArray, begin: int, end: int) -> None:
+    """Write the log-densities of the rows at the places from `begin` to `end`, for each scale of the covariances."""
+    d, F = mixture.means.shape
+    run, batch = _new_arrays(rows, mixture)
+    squares = np.empty((BATCH, F))
+    seen, unseen = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
+    i = begin
+    while i < end:
+        n_seen = _split_cells(rows, i, seen, unseen)
+        o, m = seen[:n_seen], unseen[: d - n_seen]
+        _begin_run(rows, mixture, o, run)
+        n_rows = BATCH
+        while n_rows == BATCH:
+            n_rows = _same_pattern(rows, o, m, i, end, batch.rows)
+            n_places = _look_up(rows, o, m, n_rows, batch)
+            _log_norms(mixture, run, n_rows, n_places, batch)
+            _all_squares(mixture, run, o, n_rows, batch, squares)
+            for s in range(len(scales)):
+                shift = -0.5 * n_seen * np.log(scales[s])
+                for b in range(n_rows):
+                    out[s, batch.rows[b]] = shift + _log_of_sum(batch.logs[b], squares[b], -0.5 / scales[s])
+            i += n_rows
+
+
+@numba.njit(cache=True, nogil=True)
+def _new_arrays(rows: _Rows, mixture: _Mixture) -> tuple[_Run, _Batch]:
+    """Return arrays for runs and batches."""
+    d, F = mixture.means.shape
+    run = _Run(
+        np.empty((d, d, F)), np.empty((d, F)), np.empty(F), np.empty(F), np.empty((F, d)), np.empty((F, d, d)),
+        np.empty((3, d, d)),
+    )  # fmt: skip
+    batch = _Batch(
+        np.empty(BATCH, dtype=np.int64), np.empty((d, BATCH)), np.empty((d, BATCH)), np.empty((d, BATCH)),
+        np.empty(BATCH), np.empty((BATCH, F)), np.empty((BATCH, len(rows.others) + d), dtype=np.int64),
+    )  # fmt: skip
+    return run, batch
 
 
 @numba.njit(cache=True, nogil=True)
@@ -236,7 +292,10 @@ def _same_pattern(rows: _Rows, o: AnyArray, m: AnyArray, begin: int, end: int, f
 def _begin_run(rows: _Rows, mixture: _Mixture, o: AnyArray, run: _Run) -> None:
     """Factorise the covariances of the observed cells, and clear the sums."""
     F, n_others = len(mixture.log_weights), len(rows.others)
-    _factorise(mixture.covariances, o, run.factors, run.inverse_diagonal)
+    if len(o) > MOST_TOGETHER:
+        _factorise_each(mixture.covariances, o, run)
+    else:
+        _factorise(mixture.covariances, o, run.factors, run.inverse_diagonal)
     for r in range(F):
         run.log_norms[r] = mixture.log_weights[r] - 0.5 * LOG_TAU * len(o)
     for j in range(len(o)):
@@ -271,6 +330,24 @@ def _factorise(covariances: AnyArray, o: AnyArray, factors: AnyArray, inverse_di
                     inverse_diagonal[j, r] = 1.0 / own[r]
 
 
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _factorise_each(covariances: AnyArray, o: AnyArray, run: _Run) -> None:
+    """Write the same factors one component after the other: of many columns, rows of a factor are long vectors."""
+    own = run.regression[0]
+    for r in range(covariances.shape[2]):
+        for j in range(len(o)):
+            for k in range(j + 1):
+                a, b, value = own[j], own[k], covariances[o[j], o[k], r]
+                for l in range(k):
+                    value -= a[l] * b[l]
+                if k < j:
+                    a[k] = value * run.inverse_diagonal[k, r]
+                else:
+                    a[k] = np.sqrt(max(value, 1e-16 * covariances[o[j], o[j], r]))
+                    run.inverse_diagonal[j, r] = 1.0 / a[k]
+                run.factors[j, k, r] = a[k]
+
+
 @numba.njit(cache=True, nogil=True)
 def _look_up(rows: _Rows, o: AnyArray, m: AnyArray, n_rows: int, batch: _Batch) -> int:
     """Write the values of observed cells and the places in the tables; return how many tables matter to these rows."""
@@ -294,6 +371,36 @@ def _look_up(rows: _Rows, o: AnyArray, m: AnyArray, n_rows: int, batch: _Batch) 
 @numba.njit(cache=True, nogil=True)
 def _log_shares(mixture: _Mixture, run: _Run, o: AnyArray, n_rows: int, n_places: int, batch: _Batch) -> None:
     """Write log lam[r] + log f(x | r) of each row of a batch."""
+    _log_norms(mixture, run, n_rows, n_places, batch)
+    for r in range(len(mixture.log_weights)):
+        _centre(mixture, o, r, n_rows, batch)
+        _squares(run.factors, run.inverse_diagonal, len(o), r, n_rows, batch.centred, batch.z, batch.squares)
+        for b in range(n_rows):
+            batch.logs[b, r] -= 0.5 * batch.squares[b]
+
+
+@numba.njit(cache=True, nogil=True)
+def _all_squares(mixture: _Mixture, run: _Run, o: AnyArray, n_rows: int, batch: _Batch, squares: AnyArray) -> None:
+    """Write the squared Mahalanobis distances of each row of a batch; shape (BATCH, F)."""
+    for r in range(len(mixture.log_weights)):
+        _centre(mixture, o, r, n_rows, batch)
+        _squares(run.factors, run.inverse_diagonal, len(o), r, n_rows, batch.centred, batch.z, batch.squares)
+        for b in range(n_rows):
+            squares[b, r] = batch.squares[b]
+
+
+@numba.njit(cache=True, nogil=True)
+def _centre(mixture: _Mixture, o: AnyArray, r: int, n_rows: int, batch: _Batch) -> None:
+    """Write the observed values of a batch less the mean of a component."""
+    for j in range(len(o)):
+        mean, x, centred = mixture.means[o[j], r], batch.x[j], batch.centred[j]
+        for b in range(n_rows):
+            centred[b] = x[b] - mean
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_norms(mixture: _Mixture, run: _Run, n_rows: int, n_places: int, batch: _Batch) -> None:
+    """Write log lam[r] + log f(x | r) of each row of a batch, but for the squares of the Gaussian."""
     F = len(mixture.log_weights)
     for b in range(n_rows):
         logs = batch.logs[b]
@@ -303,14 +410,21 @@ def _log_shares(mixture: _Mixture, run: _Run, o: AnyArray, n_rows: int, n_places
             table = mixture.tables[batch.places[b, k]]
             for r in range(F):
                 logs[r] += table[r]
-    for r in range(F):
-        for j in range(len(o)):
-            mean, x, centred = mixture.means[o[j], r], batch.x[j], batch.centred[j]
-            for b in range(n_rows):
-                centred[b] = x[b] - mean
-        _squares(run.factors, run.inverse_diagonal, len(o), r, n_rows, batch.centred, batch.z, batch.squares)
-        for b in range(n_rows):
-            batch.logs[b, r] -= 0.5 * batch.squares[b]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _log_of_sum(logs: AnyArray, squares: AnyArray, factor: float) -> float:
+    """Return the logarithm of the sum of exp(logs + factor squares)."""
+    top = -np.inf
+    for r in range(len(logs)):
+        top = max(top, logs[r] + factor * squares[r])
+    total = 0.0
+    for r in range(len(logs)):
+        away = logs[r] + factor * squares[r] - top
+        if away > LEAST_AWAY:
+            total += np.exp(away)
+    log_sum: float = top + np.log(total)
+    return log_sum
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -350,12 +464,30 @@ def _posteriors(rows: _Rows, sums: _Sums, n_rows: int, n_places: int, batch: _Ba
     likelihood = 0.0
     for b in range(n_rows):
         weight, posteriors = rows.weights[batch.rows[b] * each], batch.logs[b]
-        likelihood += weight * to_posteriors(posteriors, weight)
+        likelihood += weight * _to_posteriors(posteriors, weight)
         for k in range(n_places):
             counts = sums.counts[batch.places[b, k]]
             for r in range(len(posteriors)):
                 counts[r] += posteriors[r]
     return likelihood
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _to_posteriors(logs: AnyArray, weight: float) -> float:
+    """Turn logarithms into posteriors times a weight, in place; return the log of their sum."""
+    top = -np.inf
+    for r in range(len(logs)):
+        top = max(top, logs[r])
+    total = 0.0
+    for r in range(len(logs)):
+        away = logs[r] - top
+        logs[r] = np.exp(away) if away > LEAST_AWAY else 0.0
+        total += logs[r]
+    share = weight / total
+    for r in range(len(logs)):
+        logs[r] *= share
+    log_sum: float = top + np.log(total)
+    return log_sum
 
 
 @numba.njit(cache=True, nogil=True)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import logsumexp
 
 from jointwise._typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
-from jointwise.engines.blocks.base import LEAST_LOG, LOG_TAU, BlockComponents, BlockEngine, BlockLayout, BlockSums
+from jointwise.engines.blocks.base import (
+    LEAST_LOG,
+    LOG_TAU,
+    BlockComponents,
+    BlockLayout,
+    BlockSums,
+    ScoringBlockEngine,
+)
 
 
-class ReferenceBlockEngine(BlockEngine):
+class ReferenceBlockEngine(ScoringBlockEngine):
     """Sums of a pass by numpy; see `blocks.base`.
 
     Parameters
@@ -48,14 +56,8 @@ class ReferenceBlockEngine(BlockEngine):
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see `BlockEngine`."""
         components.check(self._layout)
-        logs = components.log_weights + np.zeros((len(self._values), 1))
-        for column, table in zip(self._others.T, components.tables, strict=True):
-            logs += _with_missing(table)[column]
-        for state, table in zip(self._states.T, components.spikes, strict=True):
-            logs += _with_missing(table)[state]
-        seen = [(_Seen(components, observed), rows) for observed, rows in patterns(~np.isnan(self._values))]
-        for pattern, rows in seen:
-            logs[rows] += pattern.log_densities(self._values[rows])
+        seen = self._seen(components)
+        logs = self._log_shares(components, seen)
         log_density = logsumexp(logs, axis=1, keepdims=True)
         posteriors = np.exp(logs - log_density) * self._weights[:, None]
         F, d = components.means.shape
@@ -70,6 +72,27 @@ class ReferenceBlockEngine(BlockEngine):
             tuple(_counts(s, posteriors, len(t)) for s, t in zip(self._states.T, components.spikes, strict=True)),
             float(self._weights @ log_density[:, 0]),
         )
+
+    def log_densities(self, components: BlockComponents, scales: Sequence[float] = (1.0,)) -> FloatArray:
+        """Log-density of each row; see `ScoringBlockEngine`."""
+        components.check(self._layout)
+        scaled = [replace(components, covariances=scale * components.covariances) for scale in scales]
+        return np.stack([logsumexp(self._log_shares(each, self._seen(each)), axis=1) for each in scaled])
+
+    def _seen(self, components: BlockComponents) -> list[tuple[_Seen, IntArray]]:
+        """Return the components as each pattern of observed cells sees them, with the rows of the pattern."""
+        return [(_Seen(components, observed), rows) for observed, rows in patterns(~np.isnan(self._values))]
+
+    def _log_shares(self, components: BlockComponents, seen: list[tuple[_Seen, IntArray]]) -> FloatArray:
+        """Return log lam[r] + log f(x | r) of each row; shape (n, F)."""
+        logs: FloatArray = components.log_weights + np.zeros((len(self._values), 1))
+        for column, table in zip(self._others.T, components.tables, strict=True):
+            logs += _with_missing(table)[column]
+        for state, table in zip(self._states.T, components.spikes, strict=True):
+            logs += _with_missing(table)[state]
+        for pattern, rows in seen:
+            logs[rows] += pattern.log_densities(self._values[rows])
+        return logs
 
 
 class _Seen:

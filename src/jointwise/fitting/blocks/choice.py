@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
+from scipy.special import logsumexp
 
-from jointwise._typing import IntArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
-from jointwise.fitting.blocks.start import settled_start, start_groups
+from jointwise.fitting.blocks.start import settled_start, start_groups, weights_of
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
 from jointwise.fitting.choice.uphill import (
@@ -28,7 +29,7 @@ from jointwise.fitting.growing import FOLD_TOL
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
-from jointwise.solvers.blocks_em import BlockFactors, BlocksEM, BlocksProblem, widened, with_tails
+from jointwise.solvers.blocks_em import TAIL_SCALE, BlockFactors, BlocksEM, BlocksProblem, tailed_logs, widened
 
 # What is tried: numbers of components, strengths of the covariances' prior in rows, and shares of heavier tails.
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256)
@@ -214,12 +215,12 @@ class _Search:
         self._best_tails = checkpoint.find("tails", scores_from_dict) or {}
         self._rests = [rest for _, rest in folds]
         self._problems = [design.problem(rest, NUS[0], beta) for rest in self._rests]
-        held = blocks_of([part for part, _ in folds])
-        self._held = [[block.block_engine(design.layout) for block in blocks] for blocks in held]
+        self._held = [(part.scoring_engine(design.layout), weights_of(part)) for part, _ in folds]
         self._seed = seed
         self._found_groups: dict[tuple[int, int, int], IntArray] = {}
-        sizes = [np.array([block.n_rows for block in blocks]) for blocks in held]
-        self._rows_held = [float(size.sum()) for size in sizes]
+        self._found_logs: dict[tuple[int, int, float, int], FloatArray] = {}
+        sizes = [np.array([block.n_rows for block in blocks]) for blocks in blocks_of([part for part, _ in folds])]
+        self._sizes = sizes
         self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
     def best(
@@ -275,18 +276,32 @@ class _Search:
         The share of tails is the best for these rows; none if they do not gain by one.
         """
         count = 1 if n_components == 1 else n_models  # one component has one place to go
-        models = [self._model(fold, n_components, nu, model) for model in range(count)]
-        found = [self._scores(fold, with_tails(models, tail)) for tail in self._tails]
+        logs = [self._logs(fold, n_components, nu, model) for model in range(count)]
+        plain, wide = logsumexp([each[0] for each in logs], axis=0) - np.log(count), logs[0][1]
+        found = [self._scores(fold, tailed_logs(plain, wide, tail)) for tail in self._tails]
         totals = np.array([sum(scores) for scores in found])
-        totals[1:] -= LEAST_GAIN * self._rows_held[fold]
+        totals[1:] -= LEAST_GAIN * float(self._sizes[fold].sum())
         best = int(np.argmax(totals))
         self._best_tails[n_components, nu, n_models, fold] = (self._tails[best],)
         self._checkpoint.keep("tails", scores_to_dict(self._best_tails), draws_again=True)
         return found[best]
 
-    def _scores(self, fold: int, factors: BlockFactors) -> list[float]:
-        components = self._problems[fold].components(factors)
-        return [block.sums(components).log_likelihood for block in self._held[fold]]
+    def _scores(self, fold: int, logs: FloatArray) -> list[float]:
+        """Return the sums over each block of a fold's held-out rows, dealt in turn as by `blocks_of`."""
+        weighted, n_blocks = self._held[fold][1] * logs, len(self._sizes[fold])
+        return [float(weighted[block::n_blocks].sum()) for block in range(n_blocks)]
+
+    def _logs(self, fold: int, n_components: int, nu: float, model: int) -> FloatArray:
+        """Log-density of a fold's held-out rows under a short run on the others, and that of its tails; shape (2, n).
+
+        They are kept: an average begins where one model was best. Only the first model has tails.
+        """
+        key = fold, n_components, nu, model
+        if key not in self._found_logs:
+            components = self._problems[fold].components(self._model(*key))
+            scales = (1.0, TAIL_SCALE) if model == 0 else (1.0,)
+            self._found_logs[key] = self._held[fold][0].log_densities(components, scales)
+        return self._found_logs[key]
 
     def _model(self, fold: int, n_components: int, nu: float, model: int) -> BlockFactors:
         """Return a short run on the rows that a fold does not hold out."""

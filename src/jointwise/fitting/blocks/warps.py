@@ -243,16 +243,17 @@ def _best_power(z: FloatArray, counts: FloatArray) -> float:
     z, counts = _grouped(z, counts)
     logs = np.sign(z) * np.log1p(np.abs(z)) @ counts / counts.sum()
 
-    def likelihood(exponent: float) -> float:
-        psi = _yeo_johnson(z, exponent)
-        centre = counts @ psi / counts.sum()
-        return float(-0.5 * np.log(counts @ (psi - centre) ** 2 / counts.sum()) + (exponent - 1) * logs)
+    shares = counts / counts.sum()
+
+    def likeliest(exponents: FloatArray) -> float:
+        psi = _yeo_johnson(z, exponents[:, None])
+        centre = (psi * shares).sum(axis=1, keepdims=True)
+        spread = ((psi - centre) ** 2 * shares).sum(axis=1)
+        return float(exponents[np.argmax(-0.5 * np.log(spread) + (exponents - 1) * logs)])
 
     width = (MOST_POWER - LEAST_POWER) / (POWER_STEPS - 1)
-    grid = np.linspace(LEAST_POWER, MOST_POWER, POWER_STEPS)
-    best = float(grid[np.argmax([likelihood(each) for each in grid])])
-    fine = np.clip(np.linspace(best - width, best + width, 21), LEAST_POWER, MOST_POWER)
-    return float(fine[np.argmax([likelihood(each) for each in fine])])
+    best = likeliest(np.linspace(LEAST_POWER, MOST_POWER, POWER_STEPS))
+    return likeliest(np.clip(np.linspace(best - width, best + width, 21), LEAST_POWER, MOST_POWER))
 
 
 def _grouped(values: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -268,14 +269,12 @@ def _grouped(values: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatA
     return mean[total > 0], total[total > 0]
 
 
-def _yeo_johnson(z: FloatArray, exponent: float) -> FloatArray:
-    logs = np.log1p(np.abs(z))
-    return np.asarray(np.where(z >= 0, _power(logs, exponent), -_power(logs, 2 - exponent)))
-
-
-def _power(logs: FloatArray, exponent: float) -> FloatArray:
-    """(e^(exponent * logs) - 1) / exponent."""
-    return logs if abs(exponent) < 1e-9 else np.expm1(exponent * logs) / exponent
+def _yeo_johnson(z: FloatArray, exponent: float | FloatArray) -> FloatArray:
+    """Return the power of standardised values, with one exponent or several, of shape (n, 1)."""
+    logs, own = np.log1p(np.abs(z)), np.where(z >= 0, exponent, 2 - np.asarray(exponent))
+    nothing = np.abs(own) < 1e-9
+    found = np.where(nothing, logs, np.expm1(own * logs) / np.where(nothing, 1.0, own))
+    return np.asarray(np.where(z >= 0, found, -found))
 
 
 def _score_knots(column: Counted) -> FloatArray:
