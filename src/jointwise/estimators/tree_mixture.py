@@ -130,6 +130,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         self,
         n_components: int | Literal["auto", "many"] = "auto",
         *,
+        states: Literal["auto", "bins", "atoms"] = "auto",
         n_states: int | Literal["auto"] = "auto",
         alpha: float | Literal["auto"] = "auto",
         gamma: float | Literal["auto"] = "auto",
@@ -151,6 +152,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
         self.n_components = n_components
+        self.states = states
         self.n_states = n_states
         self.alpha = alpha
         self.gamma = gamma
