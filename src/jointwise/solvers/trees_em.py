@@ -442,7 +442,9 @@ class _NoRows(TreeEngine):
 
 
 def sharpened(law: FloatArray, counts: FloatArray, one: FloatArray, other: FloatArray, n_steps: int) -> FloatArray:
-    r"""Return the law T of the hidden states of two columns after steps of EM for the likelihood of their codes,
+    r"""Return the law T of the hidden states of two columns after steps of EM.
+
+    EM maximises the likelihood of the columns' codes,
 
     .. math:: \sum_{c, d} N[c, d] \log \sum_{a, b} P(c \mid a) \, T[a, b] \, P(d \mid b) .
 

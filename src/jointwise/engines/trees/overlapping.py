@@ -6,7 +6,7 @@ Messages go from the leaves to the root of each tree, over the states that a row
 
 with c the children of n. From the root to the leaves, an edge has the expected count
 :math:`b_p(s_p) \, p(s \mid s_p) \, u_n(s) / m_n(s_p)`, with b_p the belief in the parent's states; its sum over
-:math:`s_p` is b_n. Each u_n is scaled to a largest entry of one. An edge takes time with the square of possible states.
+:math:`s_p` is b_n. An edge takes time with the square of possible states.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.engines.compiled_parts import count_parts, in_threads, locked, to_posteriors
+from jointwise.engines.compiled_parts import FAST, count_parts, in_threads, locked, to_posteriors
 from jointwise.engines.trees.base import EdgeSums, Forest, TreeComponents
 from jointwise.engines.trees.emissions import Emissions, PossibleStates
 from jointwise.engines.trees.reference import ReferenceTreeEngine
 
-# Messages below this count as this, so that an impossible row has a finite log-density; and what counts as small.
+# Messages below this count as this, so that an impossible row has a finite log-density; and what is small enough to be
+# scaled, or for its logarithm to be taken.
 LEAST, SMALL = 1e-280, 1e-20
+# Smaller posteriors count as zero: they change a count by less than EM leaves open.
+LEAST_SHARE = 1e-9
 
 
 class OverlappingTreeEngine(ReferenceTreeEngine):
@@ -81,11 +84,12 @@ class _Trees(NamedTuple):
 class _Scratch(NamedTuple):
     """What messages say of one row: places for the possible states of each of its cells in each tree."""
 
-    firsts: AnyArray  # (N,): where the possible states of each cell begin
-    counts: AnyArray  # (N,): how many they are
+    counts: AnyArray  # (N,): possible states of each cell
+    states: AnyArray  # (N, S): which they are
+    values: AnyArray  # (N, S): probability of the cell's code given them
     inside: AnyArray  # (F, N, S): u_n
     up: AnyArray  # (F, N, S): m_n, for the possible states of the parent
-    outside: AnyArray  # (N, S): b_n / u_n
+    outside: AnyArray  # (N, S): b_n / u_n, times the row's posterior
 
 
 def _trees(components: TreeComponents) -> _Trees:
@@ -112,94 +116,86 @@ def _edge_part(
     F, N = trees.parents.shape
     S = trees.n_states.max()
     scratch = _Scratch(
-        np.empty(N, dtype=np.int64), np.empty(N, dtype=np.int64), np.empty((F, N, S)), np.empty((F, N, S)),
-        np.empty((N, S)),
+        np.empty(N, dtype=np.int64), np.empty((N, S), dtype=np.uint64), np.empty((N, S)), np.empty((F, N, S)),
+        np.empty((F, N, S)), np.empty((N, S)),
     )  # fmt: skip
     posteriors = np.empty(F)
     likelihood = 0.0
     for i in range(begin, end):
         for n in range(N):
             code = possible.firsts[n] + np.int64(codes[i, n])
-            scratch.firsts[n] = possible.starts[code]
-            scratch.counts[n] = possible.starts[code + 1] - possible.starts[code]
+            first = possible.starts[code]
+            scratch.counts[n] = possible.starts[code + 1] - first
+            for a in range(scratch.counts[n]):
+                scratch.states[n, a] = possible.states[first + a]
+                scratch.values[n, a] = possible.values[first + a]
         for r in range(F):
-            posteriors[r] = trees.log_weights[r] + _upward(possible, trees, r, scratch)
+            posteriors[r] = trees.log_weights[r] + _upward(trees, r, scratch)
         likelihood += weights[i] * to_posteriors(posteriors, weights[i])
         for r in range(F):
-            if posteriors[r] > 0.0:
+            if posteriors[r] > LEAST_SHARE * weights[i]:
                 totals[r] += posteriors[r]
-                _downward(possible, trees, r, posteriors[r], scratch, edges)
+                _downward(trees, r, posteriors[r], scratch, edges)
     return likelihood
 
 
-@numba.njit(cache=True, nogil=True)
-def _upward(possible: PossibleStates, trees: _Trees, r: int, scratch: _Scratch) -> float:
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _upward(trees: _Trees, r: int, scratch: _Scratch) -> float:
     """Write u_n of each cell of a row, up to a factor, and the messages; return the log-density of the row."""
-    firsts, counts, inside, up = scratch.firsts, scratch.counts, scratch.inside[r], scratch.up[r]
-    N = len(firsts)
+    counts, states, inside, up = scratch.counts, scratch.states, scratch.inside[r], scratch.up[r]
+    N = len(counts)
     for n in range(N):
         for a in range(counts[n]):
-            inside[n, a] = possible.values[firsts[n] + a]
+            inside[n, a] = scratch.values[n, a]
     log_density, factor = 0.0, 1.0
     for place in range(N - 1, -1, -1):
         n = trees.order[r, place]
-        p, start, S = trees.parents[r, n], trees.starts[r, n], trees.n_states[n]
+        p, start, S = trees.parents[r, n], np.uint64(trees.starts[r, n]), np.uint64(trees.n_states[n])
         if p < 0:
-            up[n, 0] = max(_message(possible, trees, start, n, scratch, inside), LEAST)
+            up[n, 0] = max(_message(trees.tables, start, states[n], inside[n], counts[n]), LEAST)
             factor *= up[n, 0]
         else:
+            top = 0.0
             for a in range(counts[p]):
-                row = start + possible.states[firsts[p] + a] * S
-                up[n, a] = max(_message(possible, trees, row, n, scratch, inside), LEAST)
-            factor *= _times(inside[p], up[n], counts[p])
+                row = start + states[p, a] * S
+                up[n, a] = max(_message(trees.tables, row, states[n], inside[n], counts[n]), LEAST)
+                inside[p, a] *= up[n, a]
+                top = max(top, inside[p, a])
+            if top < SMALL:  # many children, or cells that agree with no state
+                top = max(top, LEAST)
+                inside[p, : counts[p]] /= top
+                factor *= top
         if factor < SMALL:  # logarithms are slow: take that of many factors at once
             log_density += np.log(factor)
             factor = 1.0
-    log_density += np.log(factor)
-    return log_density
+    return log_density + np.log(factor)  # type: ignore[no-any-return]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
-def _message(possible: PossibleStates, trees: _Trees, row: int, n: int, scratch: _Scratch, inside: AnyArray) -> float:
+@numba.njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def _message(tables: AnyArray, row: np.uint64, states: AnyArray, inside: AnyArray, count: int) -> float:
     """Return m_n for the state of the parent whose row of the table begins at `row`."""
-    first, total = scratch.firsts[n], 0.0
-    for b in range(scratch.counts[n]):
-        total += trees.tables[row + possible.states[first + b]] * inside[n, b]
+    total = 0.0
+    for b in range(count):
+        total += tables[row + states[b]] * inside[b]
     return total
 
 
-@numba.njit(cache=True, nogil=True)
-def _times(own: AnyArray, message: AnyArray, length: int) -> float:
-    """Multiply by a message and scale to a largest entry of one; return the scale."""
-    top = 0.0
-    for a in range(length):
-        own[a] *= message[a]
-        top = max(top, own[a])
-    top = max(top, LEAST)
-    for a in range(length):
-        own[a] /= top
-    return top
-
-
-@numba.njit(cache=True, nogil=True)
-def _downward(
-    possible: PossibleStates, trees: _Trees, r: int, weight: float, scratch: _Scratch, edges: AnyArray
-) -> None:
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _downward(trees: _Trees, r: int, weight: float, scratch: _Scratch, edges: AnyArray) -> None:
     """Add a row's posterior to the edges of a tree, after `_upward`."""
-    firsts, counts, inside, up, outside = (
-        scratch.firsts, scratch.counts, scratch.inside[r], scratch.up[r], scratch.outside,
-    )  # fmt: skip
-    for place in range(len(firsts)):
+    counts, states, outside = scratch.counts, scratch.states, scratch.outside
+    inside, up = scratch.inside[r], scratch.up[r]
+    for place in range(len(counts)):
         n = trees.order[r, place]
-        p, start, S = trees.parents[r, n], trees.starts[r, n], trees.n_states[n]
+        p, start, S = trees.parents[r, n], np.uint64(trees.starts[r, n]), np.uint64(trees.n_states[n])
+        own, below, said = states[n], outside[n], inside[n]
         for b in range(counts[n]):
-            outside[n, b] = 0.0
+            below[b] = 0.0
         for a in range(1 if p < 0 else counts[p]):
-            row = start if p < 0 else start + possible.states[firsts[p] + a] * S
-            belief = 1.0 if p < 0 else outside[p, a] * inside[p, a]
-            share = belief / up[n, a]
+            row = start if p < 0 else start + states[p, a] * S
+            share = weight / up[n, a] if p < 0 else outside[p, a] * inside[p, a] / up[n, a]
             for b in range(counts[n]):
-                entry = row + possible.states[firsts[n] + b]
+                entry = row + own[b]
                 joint = share * trees.tables[entry]
-                outside[n, b] += joint
-                edges[entry] += weight * joint * inside[n, b]
+                below[b] += joint
+                edges[entry] += joint * said[b]

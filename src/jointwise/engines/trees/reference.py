@@ -1,13 +1,14 @@
 r"""The pass over a mixture of trees in plain numpy: belief propagation, all rows of a batch side by side.
 
-An observed cell excludes all states but one, or says how likely it is in each (see `Emissions`); a missing cell excludes
-none. From the leaves to the roots,
+An observed cell excludes all states but one; where states overlap it says how likely it is in each (see `Emissions`). A
+missing cell excludes none. From the leaves to the roots,
 
 .. math:: u_n(s) = e_n(s) + \sum_{c} m_c(s), \qquad m_n(s_p) = \log \sum_s \exp(\log p(s \mid s_p) + u_n(s)),
 
-with e_n(s) zero or -inf, or the log-probability of the cell's code, and c the children of n. The messages of the roots are log-likelihoods. From the roots to the
-leaves, :math:`C_n(s_p, s) = \exp(\log p(s \mid s_p) + u_n(s) - m_n(s_p))` is the probability of a state given the
-parent's and all observed cells below, so that joint probabilities follow edge by edge.
+with e_n(s) zero or -inf, or the log-probability of the cell's code, and c the children of n. The messages of the roots
+are log-likelihoods. From the roots to the leaves, :math:`C_n(s_p, s) = \exp(\log p(s \mid s_p) + u_n(s) - m_n(s_p))` is
+the probability of a state given the parent's and all observed cells below, so that joint probabilities follow edge by
+edge.
 """
 
 from __future__ import annotations
@@ -176,6 +177,6 @@ class _Tree:
 
 
 def _excluded(n_bins: int) -> FloatArray:
-    """Return zero for the state of each code and all states of a missing cell, else -inf; shape (n_bins + 1, n_bins)."""
+    """Return zero for the state of each code and all of a missing cell, else -inf; shape (n_bins + 1, n_bins)."""
     possible = np.vstack([np.eye(n_bins), np.ones((1, n_bins))]) > 0
     return np.where(possible, 0.0, -np.inf)

@@ -1,9 +1,9 @@
 r"""AtomSpace: trees whose states are smooth atoms that overlap, beginning where trees of bins ended.
 
-A state of a column of numbers is an atom, a law of fine bins (see `splines`); each spike, category or integer is still a
-state of its own. Trees are found with bins. With G the law of bins given an atom, and H that of atoms given a bin, the
-table p of an edge from column m to n becomes :math:`G_m \, p \, H_n`. This blurs it, and EM, which keeps the trees, makes
-it as sharp as the rows say.
+A state of a column of numbers is an atom, a law of fine bins (see `splines`); each spike, category or integer is still
+a state of its own. Trees are found with bins. With G the law of bins given an atom, and H that of atoms given a bin,
+the table p of an edge from column m to n becomes :math:`G_m \, p \, H_n`. This blurs it, and EM, which keeps the trees,
+makes it as sharp as the rows say.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class TreeChoice:
     tol : float
         Tolerance of runs that are to end early; zero for that of the options.
     n_atoms : int
-        Most smooth atoms of a column of numbers, its states once trees are found with bins; zero if bins are its states.
+        Most smooth atoms of a column of numbers, its states once trees are found with bins; zero for bins.
     """
 
     n_components: int
@@ -132,7 +132,7 @@ def choose_trees(
     search = _Search(design, folds, priors, seed, checkpoint or Checkpoint())
     found = search.best(numbers, states, *first)
     if options.states == "atoms" or found[0] * rows.n_rows * len(design.columns) <= MOST_ATOM_WORK:
-        found = search.smoothed(found, numbers, atoms, always=options.states == "atoms")
+        found = search.smoothed(found, atoms, always=options.states == "atoms")
     n_components, n_states, prior, n_atoms = found
     score = search.held_out.mean(*found)
     if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1:
@@ -239,20 +239,20 @@ class _Search:
         ladders = numbers, states, range(len(self._priors)), (BINS,)
         return self._uphill(ladders, [nearest(numbers, FIRST_NUMBER), stage, prior, 0], order=(0, 2, 1))
 
-    def smoothed(self, found: Key, numbers: Sequence[int], atoms: Sequence[int], *, always: bool) -> Key:
+    def smoothed(self, found: Key, atoms: Sequence[int], *, always: bool) -> Key:
         """Return the key with atoms instead of bins if these score higher, or if they are asked for.
 
-        With atoms fewer trees may do, and another prior.
+        Atoms may want another prior than bins. The number of trees stays.
         """
         if not atoms:
             return found
         n_components, n_states, prior, _ = found
-        ladders = numbers, (n_states,), range(len(self._priors)), atoms
-        at = [numbers.index(n_components), 0, prior, nearest(atoms, FIRST_ATOMS)]
+        ladders = (n_components,), (n_states,), range(len(self._priors)), atoms
+        at = [0, 0, prior, nearest(atoms, min(2 * n_states, FIRST_ATOMS))]
         first, bins = (*found[:3], atoms[at[3]]), (*found[:3], OWN_BINS)
         if not always and self.held_out.compare(first, bins) is not Verdict.GAINS:
             return found
-        return self._uphill(ladders, at, order=(3, 0, 2))
+        return self._uphill(ladders, at, order=(3, 2))
 
     def _uphill(self, ladders: tuple[Sequence[int], ...], at: list[int], order: Sequence[int]) -> Key:
         """Climb one ladder after the other until nothing gains; return the rungs reached."""

@@ -147,7 +147,9 @@ def _result(
     axes = dict(zip(space.schema.names, space.axes, strict=True))
     levels = level_counts(space.schema, counts)
     own = tuple(axes[name] for name in names)
-    return TreeFit(density, options, choice, own, n_rows, stages, tuple(stages.values()), levels)
+    sizes = dict(zip(space.schema.names, factors.forest.n_bins, strict=True))
+    n_states = tuple(sizes[name] for name in names)
+    return TreeFit(density, options, choice, own, n_rows, stages, tuple(stages.values()), levels, n_states)
 
 
 def _fit_model(

@@ -48,7 +48,7 @@ class TreeOptions:
             raise InputError(f'`states` must be "auto", "bins" or "atoms"; got {self.states!r}.')
         if self.states == "atoms" and (self.device == "cuda" or self.n_components == "many"):
             raise InputError(
-                '`states="atoms"` needs device="cpu" and a number of trees other than "many"; use states="bins" or "auto".'
+                '`states="atoms"` needs device="cpu" and a number of trees other than "many". Use states="auto".'
             )
         if self.n_states != "auto":
             check_integer("n_states", self.n_states, 2)

@@ -1,8 +1,8 @@
 r"""Smooth atoms of a column: splines of its own 1-D fit, as laws of fine bins.
 
 With F the cdf of the column's 1-D fit f, atom l has the density :math:`f(x) \, b_l(F(x))`, where the :math:`b_l` are
-quadratic B-splines on [0, 1], each of area one. A fine bin c has the probability :math:`\int_c b_l(u) \, du`, and within
-it the density keeps the shape of f. Mixed with the right weights the atoms are f itself.
+quadratic B-splines on [0, 1], each of area one. A fine bin c has the probability :math:`\int_c b_l(u) \, du`, and
+within it the density keeps the shape of f. Mixed with the right weights the atoms are f itself.
 """
 
 from __future__ import annotations
