@@ -1,5 +1,7 @@
 """Splines of a column's 1-D fit: smooth laws of its fine bins."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,5 +36,5 @@ def test_masses_are_areas():
     t = np.concatenate([np.zeros(3), ends[knots], np.ones(3)])
     for k in range(len(found.weights)):
         spline = BSpline.basis_element(t[k : k + 4], extrapolate=False)
-        areas = [quad(lambda u, b=spline: np.nan_to_num(b(u)), a, c)[0] for a, c in zip(ends, ends[1:], strict=False)]
+        areas = [quad(lambda u, b=spline: np.nan_to_num(b(u)), a, c)[0] for a, c in pairwise(ends)]
         assert np.allclose(found.table[k], np.array(areas) / np.sum(areas), atol=1e-6)
