@@ -31,8 +31,8 @@ NUMBERS = (1, 2, 4, 8, 16, 32, 64)
 STATES = (4, 8, 16, 32)
 PRIORS = ((1.0, 3.0), (3.0, 10.0), (10.0, 30.0), (30.0, 100.0), (100.0, 300.0), (300.0, 1000.0))
 FIRST_NUMBER, FIRST_STATES, FIRST_PRIOR = 8, 16, 2
-# Atoms of a column of numbers that are tried, once all else is chosen with bins; and most rows x components x columns
-# of a table that has atoms.
+# Atoms of a column of numbers that are tried, once all else is chosen with bins; what they begin with at most; and most
+# rows x components x columns of trees of atoms.
 ATOMS, FIRST_ATOMS, MOST_ATOM_WORK = (8, 16, 32), 16, 4e6
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 16
@@ -131,11 +131,13 @@ def choose_trees(
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, priors, seed, checkpoint or Checkpoint())
     found = search.best(numbers, states, *first)
-    if options.states == "atoms" or found[0] * rows.n_rows * len(design.columns) <= MOST_ATOM_WORK:
-        found = search.smoothed(found, atoms, always=options.states == "atoms")
+    always = options.states == "atoms"
+    few = [number for number in numbers if always or number * len(rows) * len(design.columns) <= MOST_ATOM_WORK]
+    if atoms and few:
+        found = search.smoothed(found, min(found[0], few[-1]), atoms, always=always)
     n_components, n_states, prior, n_atoms = found
     score = search.held_out.mean(*found)
-    if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1:
+    if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1 and not n_atoms:
         n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
     return TreeChoice(n_components, n_states, *priors[prior], n_models, score, n_atoms=n_atoms)
 
@@ -239,17 +241,15 @@ class _Search:
         ladders = numbers, states, range(len(self._priors)), (BINS,)
         return self._uphill(ladders, [nearest(numbers, FIRST_NUMBER), stage, prior, 0], order=(0, 2, 1))
 
-    def smoothed(self, found: Key, atoms: Sequence[int], *, always: bool) -> Key:
+    def smoothed(self, found: Key, n_components: int, atoms: Sequence[int], *, always: bool) -> Key:
         """Return the key with atoms instead of bins if these score higher, or if they are asked for.
 
-        Atoms may want another prior than bins. The number of trees stays.
+        Atoms may want another prior than bins. The number of their trees is given.
         """
-        if not atoms:
-            return found
-        n_components, n_states, prior, _ = found
+        _, n_states, prior, _ = found
         ladders = (n_components,), (n_states,), range(len(self._priors)), atoms
         at = [0, 0, prior, nearest(atoms, min(2 * n_states, FIRST_ATOMS))]
-        first, bins = (*found[:3], atoms[at[3]]), (*found[:3], OWN_BINS)
+        first, bins = (n_components, n_states, prior, atoms[at[3]]), (*found[:3], OWN_BINS)
         if not always and self.held_out.compare(first, bins) is not Verdict.GAINS:
             return found
         return self._uphill(ladders, at, order=(3, 2))
