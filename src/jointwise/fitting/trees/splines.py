@@ -50,11 +50,11 @@ def splines(masses: FloatArray, knots: IntArray) -> Splines:
     Examples
     --------
     >>> found = splines(np.full(4, 0.25), np.array([2]))
-    >>> found.table.round(2)
-    array([[0.88, 0.12, 0.  , 0.  ],
-           [0.34, 0.44, 0.19, 0.03],
-           [0.03, 0.19, 0.44, 0.34],
-           [0.  , 0.  , 0.12, 0.88]])
+    >>> found.table.round(3)
+    array([[0.875, 0.125, 0.   , 0.   ],
+           [0.281, 0.469, 0.219, 0.031],
+           [0.031, 0.219, 0.469, 0.281],
+           [0.   , 0.   , 0.125, 0.875]])
     >>> found.weights @ found.table
     array([0.25, 0.25, 0.25, 0.25])
     """
