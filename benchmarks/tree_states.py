@@ -1,15 +1,12 @@
-"""States of trees as bins or as hidden atoms: held-out log-likelihood and processor time of both.
+"""States of trees as bins or as smooth atoms: held-out log-likelihood and processor time of both.
 
-`TreeMixture` has bins of numbers as states. Its rival of `benchmarks.atom_trees` has overlapping atoms: smooth splines
-of the column's own 1-D fit, or the atoms of its dictionary. Both choose states, trees and prior by the same kind of
-held-out rows, and average three starts where there are several trees.
+`TreeMixture` is fitted with bins as states of numbers, with atoms, and with what held-out rows choose ("auto"), each as
+one tree and with the number of trees chosen.
 
 - Real tables: three quarters of the rows are fitted, with the class as a category; `score` is the mean log-density of
   the others.
 - The law: a random tree of 20 columns, each a sine of its parent with Gaussian noise; `truth` is its own score.
-- `gain` is what more trees add to the stack `JointEstimator()`, which has trees of bins already: the mean log-density
-  of a convex mix of both, less that of the stack alone. A quarter of the training rows, which neither has seen, gives
-  the weight. What trees of bins gain is owed to this second look at weights; what atoms gain beyond it is their own.
+- `stack` is the stack of all experts, whose trees have bins, or what held-out rows choose.
 - `s` is the processor time of fits. `chosen` has the number of trees and the largest number of states of a column.
 """
 
@@ -21,20 +18,19 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from benchmarks.atom_trees import NUMBERS, AtomTreeMixture
 from benchmarks.report import Row
 from benchmarks.tables import FLOORS, Columns, Table, as_columns, kinds_for, real_table, split_table
 from benchmarks.trees import fitted
-from jointwise import JointEstimator, TreeMixture
+from jointwise import JUPAD, GaussianBlocks, JointEstimator, TreeMixture
 from jointwise.exceptions import MisfitWarning
 
 SPLITS, SIZES = (0,), (2_000,)
 N_TEST, N_COLUMNS = 5_000, 20
-# Tables on which the stack is fitted too.
-STACKED = ("seeds", "wine")
+# Tables on which the stack is fitted too, and the law.
+STACKED = ("seeds", "wine", "smooth tree")
+STATES = ("bins", "atoms", "auto")
 
 Kinds = dict[str, str] | None
 
@@ -54,16 +50,15 @@ def run(splits: Sequence[int] = SPLITS, sizes: Sequence[int] = SIZES, stacked: S
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MisfitWarning)
         rows = [_mean_row([on_table(name, split, name in stacked) for split in splits]) for name in FLOORS]
-        return rows + [_mean_row([on_law(n, split) for split in splits]) for n in sizes]
+        with_stack = "smooth tree" in stacked
+        return rows + [_mean_row([on_law(n, split, with_stack) for split in splits]) for n in sizes]
 
 
 def on_table(name: str, split: int, with_stack: bool = False) -> Row:
-    """Return how both score on a real table."""
+    """Return how all score on a real table."""
     train, test = split_table(dithered(name), split)
     kinds = kinds_for(name, train[0].shape[1])
-    found = compared(as_columns(train), as_columns(test), kinds, split)
-    if with_stack:
-        found |= in_stack(train, test, kinds, split)
+    found = compared(as_columns(train), as_columns(test), kinds, split, with_stack)
     return {"table": name, "n": len(train[0])} | found
 
 
@@ -76,59 +71,36 @@ def dithered(name: str) -> Table:
     return (X + np.random.default_rng(0).uniform(-0.5, 0.5, X.shape) if name == "wifi" else X), y
 
 
-def on_law(n: int, seed: int) -> Row:
-    """Return how both score on the law."""
+def on_law(n: int, seed: int, with_stack: bool = False) -> Row:
+    """Return how all score on the law."""
     law = SmoothTree.draw(N_COLUMNS, seed)
     train, test = law.sample(n, 1_000 + seed), law.sample(N_TEST, 2_000 + seed)
-    return {"table": "smooth tree", "n": n} | compared(train, test, None, seed) | {"truth": law.logpdf(test).mean()}
+    found = compared(train, test, None, seed, with_stack)
+    return {"table": "smooth tree", "n": n} | found | {"truth": float(law.logpdf(test).mean())}
 
 
-def compared(train: Columns, test: Columns, kinds: Kinds, seed: int) -> Row:
-    """Return scores and seconds of one tree and of many, with bins and with atoms."""
+def compared(train: Columns, test: Columns, kinds: Kinds, seed: int, with_stack: bool) -> Row:
+    """Return scores and seconds of one tree, of many, and of the stack, by what the states are."""
     found: Row = {}
-    for label, bins, atoms in (("1 tree", 1, (1,)), ("auto", "auto", NUMBERS)):
-        model, seconds = fitted(partial(TreeMixture, bins, kinds=kinds, random_state=seed), train)
-        choice = model.fit_.choice
-        found |= {f"bins, {label}": float(model.density_.logpdf(test).mean()), f"bins, {label} s": seconds}
-        found |= {f"bins, {label} chosen": f"{choice.n_components} x {choice.n_states}"}
-        rival, seconds = fitted(partial(AtomTreeMixture, atoms, kinds=kinds, random_state=seed), train)
-        found |= {f"atoms, {label}": float(rival.logpdf(test).mean()), f"atoms, {label} s": seconds}
-        found |= {f"atoms, {label} chosen": f"{rival.choice_.n_components} x {rival.choice_.n_atoms or 'own'}"}
+    for states in STATES:
+        for label, number in (("1 tree", 1), ("trees", "auto")):
+            make = partial(TreeMixture, number, states=states, kinds=kinds, random_state=seed)
+            model, seconds = fitted(make, train)
+            key, choice = f"{label}, {states}", model.fit_.choice
+            found |= {key: float(model.density_.logpdf(test).mean()), f"{key} s": seconds}
+            found |= {f"{key} chosen": f"{choice.n_components} x {choice.n_atoms or choice.n_states}"}
+        if with_stack and states != "atoms":
+            model, seconds = fitted(partial(stack, states, kinds, seed), train)
+            key = f"stack, {states}"
+            found |= {key: float(model.density_.logpdf(test).mean()), f"{key} s": seconds}
     return found
 
 
-def in_stack(train: Table, test: Table, kinds: Kinds, seed: int) -> Row:
-    """Return the score of the stack, and what it gains by trees of bins or of atoms as one more expert."""
-
-    def scores(learned: Table, fresh: Table) -> list[np.ndarray]:
-        rows, others = as_columns(learned), as_columns(fresh)
-        models = [estimator(kinds=kinds, random_state=seed).fit(rows) for estimator in (JointEstimator, TreeMixture)]
-        atoms = AtomTreeMixture(kinds=kinds, random_state=seed).fit(rows)
-        return [*(model.density_.logpdf(others) for model in models), atoms.logpdf(others)]
-
-    seen, fresh = scores(*split_table(train, seed + 1_000)), scores(train, test)
-    found: Row = {"stack": fresh[0].mean()}
-    for label, before, after in zip(("bins", "atoms"), seen[1:], fresh[1:], strict=True):
-        found[f"gain, {label}"] = (mixed(best_weight(seen[0], before), fresh[0], after) - fresh[0]).mean()
-    return found
-
-
-def mixed(weight: float, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the log-density of a convex mix of two log-densities, with the weight of the second."""
-    return np.logaddexp(np.log1p(-weight) + first, np.log(weight) + second)
-
-
-def best_weight(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the weight of the second log-density in the most likely mix, with half a row of prior for each.
-
-    >>> round(best_weight(np.log([0.2, 0.8]), np.log([0.8, 0.2])), 2)
-    0.5
-    """
-
-    def loss(weight: float) -> float:
-        return -float(mixed(weight, first, second).sum() + (np.log(weight) + np.log1p(-weight)) / 2)
-
-    return float(minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), method="bounded").x)
+def stack(states: str, kinds: Kinds, seed: int) -> JointEstimator:
+    """Return the stack of all experts, with such states of trees."""
+    blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in ("none", "power", "scores")]
+    experts = [("jupad", JUPAD()), *blocks, ("trees", TreeMixture(states=states))]
+    return JointEstimator(experts, kinds=kinds, random_state=seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +143,11 @@ class SmoothTree:
         return np.sin(self.waves[0, k] * X[:, self.parents[k]] + self.waves[1, k])
 
 
-KEYS = ("bins, 1 tree", "atoms, 1 tree", "bins, auto", "atoms, auto")
-GAINS = ("gain, bins", "gain, atoms")
+KEYS = tuple(f"{label}, {states}" for label in ("1 tree", "trees") for states in STATES)
+STACKS = ("stack, bins", "stack, auto")
 COLUMNS = (
-    "table", "n", *KEYS, *(f"{key} s" for key in KEYS), *(f"{key} chosen" for key in KEYS),
-    "stack", *GAINS, "truth",
+    "table", "n", *KEYS, *STACKS, "truth", *(f"{key} s" for key in (*KEYS, *STACKS)),
+    *(f"{key} chosen" for key in KEYS),
 )  # fmt: skip
 
 
@@ -187,7 +159,7 @@ def _mean_row(rows: list[Row]) -> Row:
         if not values:
             found[key] = ""
         elif isinstance(values[0], float):
-            found[key] = f"{np.mean(values):.{3 if key in GAINS else 2}f}"
+            found[key] = f"{np.mean(values):.2f}"
         else:
             found[key] = ", ".join(dict.fromkeys(map(str, values)))
     return found

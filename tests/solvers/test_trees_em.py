@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from jointwise.axes import DiscreteAxis
 from jointwise.engines.trees import Forest, ReferenceTreeEngine
 from jointwise.exceptions import InputError
-from jointwise.fitting.trees.design import pair_prior
+from jointwise.fitting.trees.space import pair_prior
 from jointwise.marginals import PairwiseMarginals
 from jointwise.solvers import solve, trees_em
 from jointwise.solvers.trees_em import TreeFactors, TreesEM, TreesProblem, averaged, best_trees, chow_liu

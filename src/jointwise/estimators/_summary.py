@@ -116,7 +116,8 @@ def _tree_lines(name: str, fit: TreeFit) -> Iterator[str]:
     yield (
         f"trees: {density.n_components} kept of {each}{choice.n_components} at the start ({_how(options.n_components)})"
     )
-    yield f"states: at most {choice.n_states} bins of a column of numbers ({_how(options.n_states)})"
+    kind = f"{choice.n_atoms} atoms" if choice.n_atoms else f"{choice.n_states} bins"
+    yield f"states: at most {kind} of a column of numbers ({_how(options.n_states)})"
     yield f"alpha: {choice.alpha:g} ({_how(options.alpha)}), gamma: {choice.gamma:g} ({_how(options.gamma)})"
     if n_models:
         yield _steps(fit)
@@ -127,9 +128,8 @@ def _tree_lines(name: str, fit: TreeFit) -> Iterator[str]:
 
 def _tree_cells(fit: TreeFit) -> Iterator[tuple[str, ...]]:
     yield "column", "kind", "values", "step", "states"
-    axes = dict(zip(fit.density.schema.names, fit.axes, strict=True))
-    for variable, axis in ((fit.density.schema[name], axes[name]) for name in fit.density.names):
-        yield variable.name, *_about(variable), str(axis.n_bins)
+    for name, n_states in zip(fit.density.names, fit.n_states, strict=True):
+        yield name, *_about(fit.density.schema[name]), str(n_states)
 
 
 def _stack_lines(name: str, fit: StackFit) -> Iterator[str]:
@@ -176,7 +176,8 @@ def _chosen(fit: Fit | BlockFit | TreeFit) -> str:
     if isinstance(fit, TreeFit):
         choice = fit.choice
         prior = f"alpha {choice.alpha:g}, gamma {choice.gamma:g}"
-        return f"{each}{choice.n_components} at the start, {choice.n_states} states, {prior}"
+        states = f"{choice.n_atoms} atoms" if choice.n_atoms else f"{choice.n_states} states"
+        return f"{each}{choice.n_components} at the start, {states}, {prior}"
     beta = "" if fit.choice.beta is None else f", beta {fit.choice.beta:g}"
     return f"{each}{fit.choice.n_components} at the start{beta}"
 

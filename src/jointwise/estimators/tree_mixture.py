@@ -34,10 +34,11 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
     .. math:: f(x) = \sum_r \lambda_r \prod_n p_r(s_n \mid s_{\mathrm{parent}_r(n)}) \, d_{n, s_n}(x_n)
 
     Every column has states: its categories, its integers, or some bins and spikes of its numbers, within which
-    the column keeps the shape of its own 1-D fit. Each component has a tree of its own, which says on which other
-    column each column depends. So chains and clusters of columns, such as genes, pixels or the items of a survey, need
-    few components, where a mixture of products such as :class:`JUPAD` needs many. One tree sees pairs alone; a mixture
-    sees more, such as the exclusive or of two columns. Gaps are welcome.
+    the column keeps the shape of its own 1-D fit. Where held-out rows prefer it, numbers have smooth atoms instead of
+    bins; these overlap, and the density is then summed over all states. Each component has a tree of its own, which
+    says on which other column each column depends. So chains and clusters of columns, such as genes, pixels or the
+    items of a survey, need few components, where a mixture of products such as :class:`JUPAD` needs many. One tree sees
+    pairs alone; a mixture sees more, such as the exclusive or of two columns. Gaps are welcome.
 
     EM maximises the likelihood of the rows with a prior that draws all components towards the whole table and towards
     independence. In each step the best trees are those of the largest mutual information (Chow and Liu, 1968). EM
@@ -49,10 +50,14 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         Number of trees F at the start of each model. "auto" chooses by held-out likelihood of rows. "many" is one tree
         for each 120 rows, up to 256, with 8 states and weak priors (alpha 1, gamma 3) where these are "auto", and EM
         ends early. Many trees answer questions about few columns better, and predict whole rows worse.
+    states : "auto", "bins" or "atoms"
+        What the states of a column of numbers are. "bins" do not overlap and may have sharp edges. "atoms" are smooth
+        and overlap: splines of the column's own 1-D fit; trees are found with bins first. "auto" chooses by held-out
+        likelihood, and is "bins" for large tables, for "many" trees and with device="cuda".
     n_states : int or "auto"
         Most bins of a column of numbers; "auto" is 4, 8, 16 or 32, by held-out likelihood. Spikes come on top. Bins are
         merged from many quantile bins, neighbours that tell the same of other columns first, and their edges then move
-        to where they tell most.
+        to where they tell most. Atoms are 8, 16 or 32 of a column, or as many as are given here.
     alpha : float or "auto"
         Strength of the prior, in rows of independent columns per component; "auto" chooses by held-out likelihood.
     gamma : float or "auto"
@@ -130,6 +135,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         self,
         n_components: int | Literal["auto", "many"] = "auto",
         *,
+        states: Literal["auto", "bins", "atoms"] = "auto",
         n_states: int | Literal["auto"] = "auto",
         alpha: float | Literal["auto"] = "auto",
         gamma: float | Literal["auto"] = "auto",
@@ -151,6 +157,7 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
         on_interrupt: Literal["raise", "keep"] = "raise",
     ) -> None:
         self.n_components = n_components
+        self.states = states
         self.n_states = n_states
         self.alpha = alpha
         self.gamma = gamma

@@ -15,7 +15,7 @@ from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.engines import PosteriorEngine, posterior_engine
 from jointwise.engines.blocks import BlockEngine, BlockLayout, ScoringBlockEngine, block_engine, scoring_engine
-from jointwise.engines.trees import TreeEngine, tree_engine
+from jointwise.engines.trees import Emissions, TreeEngine, tree_engine
 from jointwise.exceptions import InputError
 from jointwise.marginals.coding import code_table
 from jointwise.marginals.pairwise import PairwiseMarginals
@@ -187,9 +187,12 @@ class CodedRows(Rows):
         layout.check(self.n_bins)
         return scoring_engine(self.codes, layout, self.weights)
 
-    def tree_engine(self) -> TreeEngine:
-        """Return an engine for passes over mixtures of trees; see `Rows.tree_engine`."""
-        return tree_engine(self.codes, self.n_bins, self.weights, self.device)
+    def tree_engine(self, emissions: Emissions | None = None) -> TreeEngine:
+        """Return an engine for passes over mixtures of trees; see `Rows.tree_engine`.
+
+        With `emissions`, states are hidden and the bins of the axes are what they emit.
+        """
+        return tree_engine(self.codes, self.n_bins, self.weights, self.device, emissions=emissions)
 
 
 def split_weights(block: Any, column: str | None) -> tuple[Table, FloatArray | None]:

@@ -441,6 +441,41 @@ class _NoRows(TreeEngine):
         return PairSums(np.ones(1), np.zeros((entries, 1)), np.zeros((sum(self.n_bins), 1)), 0.0)
 
 
+def sharpened(law: FloatArray, counts: FloatArray, one: FloatArray, other: FloatArray, n_steps: int) -> FloatArray:
+    r"""Return the law T of the hidden states of two columns after steps of EM.
+
+    EM maximises the likelihood of the columns' codes,
+
+    .. math:: \sum_{c, d} N[c, d] \log \sum_{a, b} P(c \mid a) \, T[a, b] \, P(d \mid b) .
+
+    Parameters
+    ----------
+    law : array of shape (S, T)
+        Where EM begins, positive.
+    counts : array of shape (C, D)
+        Rows with each pair of codes.
+    one, other : arrays of shapes (S, C) and (T, D)
+        Law of the codes given the states.
+    n_steps : int
+
+    Examples
+    --------
+    >>> noisy = np.array([[0.8, 0.2], [0.2, 0.8]])
+    >>> counts = noisy.T @ np.diag([0.5, 0.5]) @ noisy  # of states that are always equal
+    >>> sharpened(np.full((2, 2), 0.25) + 0.1 * np.eye(2), counts, noisy, noisy, 100).round(2)
+    array([[0.49, 0.01],
+           [0.01, 0.49]])
+    """
+    law, total = law / law.sum(), float(counts.sum())
+    if not total > 0:
+        return law
+    for _ in range(n_steps):
+        expected = one.T @ law @ other
+        ratios = np.divide(counts, expected, out=np.zeros_like(counts), where=counts > 0)
+        law = law * (one @ ratios @ other.T) / total
+    return np.asarray(law)
+
+
 def averaged(models: Sequence[TreeFactors]) -> TreeFactors:
     """Return the mean of the densities of several models: all their components; of models that agree, those of one."""
     which = [next(j for j, other in enumerate(models) if _agree(model, other)) for model in models]

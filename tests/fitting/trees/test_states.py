@@ -7,7 +7,8 @@ from scipy.stats import norm
 
 from jointwise.estimators._columns import ColumnOptions
 from jointwise.fitting.trees.counts import regrouped_pairs
-from jointwise.fitting.trees.design import TreeDesign, pair_prior
+from jointwise.fitting.trees.design import TreeDesign
+from jointwise.fitting.trees.space import pair_prior
 from jointwise.marginals import Profile
 from jointwise.rows.coded import CodedRows
 

@@ -1,7 +1,8 @@
 """Passes over a mixture of trees, arrays in and out.
 
 `Forest` has the trees, `TreeComponents` is the mixture, and `EdgeSums` and `PairSums`, which add up, are what one pass
-gives an EM step. `tree_engine` picks the engine: plain for small tables, compiled for large ones, or on the card.
+gives an EM step. States are the codes of the rows, or hidden ones with `Emissions`. `tree_engine` picks the engine:
+plain for small tables, compiled for large ones, or on the card.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from jointwise.engines.trees.base import (
     check_pairs,
     pair_starts,
 )
+from jointwise.engines.trees.emissions import Emissions
 from jointwise.engines.trees.reference import ReferenceTreeEngine
 
 __all__ = [
     "EdgeSums",
+    "Emissions",
     "Forest",
     "PairSums",
     "ReferenceTreeEngine",
@@ -42,8 +45,14 @@ def tree_engine(
     weights: FloatArray | None = None,
     device: str = "cpu",
     n_threads: int | None = None,
+    emissions: Emissions | None = None,
 ) -> TreeEngine:
-    """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones."""
+    """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones.
+
+    Hidden states, those with emissions, are never on the card.
+    """
+    if emissions is not None:
+        return _overlapping(codes, n_bins, weights, emissions, n_threads)
     if device == "cuda":
         from jointwise.engines.trees.cuda import CudaTreeEngine  # loads PyTorch
 
@@ -53,3 +62,13 @@ def tree_engine(
     from jointwise.engines.trees.compiled import CompiledTreeEngine  # loads numba, which small fits do not need
 
     return CompiledTreeEngine(codes, n_bins, weights, n_threads)
+
+
+def _overlapping(
+    codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None, emissions: Emissions, n_threads: int | None
+) -> TreeEngine:
+    if codes.size < COMPILED_TREE_CELLS:
+        return ReferenceTreeEngine(codes, n_bins, weights, emissions)
+    from jointwise.engines.trees.overlapping import OverlappingTreeEngine  # loads numba, as above
+
+    return OverlappingTreeEngine(codes, n_bins, weights, emissions, n_threads)

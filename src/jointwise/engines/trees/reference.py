@@ -1,12 +1,14 @@
 r"""The pass over a mixture of trees in plain numpy: belief propagation, all rows of a batch side by side.
 
-An observed cell excludes all states but one; a missing cell excludes none. From the leaves to the roots,
+An observed cell excludes all states but one; where states overlap it says how likely it is in each (see `Emissions`). A
+missing cell excludes none. From the leaves to the roots,
 
 .. math:: u_n(s) = e_n(s) + \sum_{c} m_c(s), \qquad m_n(s_p) = \log \sum_s \exp(\log p(s \mid s_p) + u_n(s)),
 
-with e_n(s) zero or -inf, and c the children of n. The messages of the roots are log-likelihoods. From the roots to the
-leaves, :math:`C_n(s_p, s) = \exp(\log p(s \mid s_p) + u_n(s) - m_n(s_p))` is the probability of a state given the
-parent's and all observed cells below, so that joint probabilities follow edge by edge.
+with e_n(s) zero or -inf, or the log-probability of the cell's code, and c the children of n. The messages of the roots
+are log-likelihoods. From the roots to the leaves, :math:`C_n(s_p, s) = \exp(\log p(s \mid s_p) + u_n(s) - m_n(s_p))` is
+the probability of a state given the parent's and all observed cells below, so that joint probabilities follow edge by
+edge.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from jointwise.engines.trees.base import (
     check_pairs,
     pair_starts,
 )
+from jointwise.engines.trees.emissions import Emissions
 
 # Most bytes of the joint probabilities of the rows of a batch.
 BATCH_BYTES = 64 * 2**20
@@ -43,6 +46,8 @@ class ReferenceTreeEngine(TreeEngine):
         Number of states of each column.
     weights : array of shape (n,), optional
         Weights of the rows; one each by default.
+    emissions : Emissions, optional
+        What states say of the codes, if codes are not states themselves.
 
     Examples
     --------
@@ -54,9 +59,20 @@ class ReferenceTreeEngine(TreeEngine):
     array([1. , 0.1, 0. , 0.9])
     """
 
-    def __init__(self, codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> None:
+    def __init__(
+        self,
+        codes: CodeArray,
+        n_bins: Sequence[int],
+        weights: FloatArray | None = None,
+        emissions: Emissions | None = None,
+    ) -> None:
         self._codes = codes
-        self._n_bins = tuple(n_bins)
+        if emissions is not None:
+            emissions.check(n_bins)
+        self._n_bins = tuple(n_bins) if emissions is None else emissions.n_states
+        self._evidence = [
+            _excluded(bins) if emissions is None else emissions.logs(n) for n, bins in enumerate(self._n_bins)
+        ]
         self._weights = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
 
     def edge_sums(self, components: TreeComponents) -> EdgeSums:
@@ -96,7 +112,8 @@ class ReferenceTreeEngine(TreeEngine):
         size = max(1, BATCH_BYTES // (8 * sum(self._n_bins) ** 2))
         for start in range(0, len(self._codes), size):
             codes, weights = self._codes[start : start + size], self._weights[start : start + size]
-            trees = [_Tree(components.forest, logs, r, codes) for r in range(len(components.log_weights))]
+            evidence = [own[codes[:, n]] for n, own in enumerate(self._evidence)]
+            trees = [_Tree(components.forest, logs, r, evidence) for r in range(len(components.log_weights))]
             shares = components.log_weights + np.stack([tree.log_density for tree in trees], axis=1)
             log_density = logsumexp(shares, axis=1, keepdims=True)
             yield trees, weights[:, None] * np.exp(shares - log_density), float(weights @ log_density[:, 0])
@@ -115,11 +132,11 @@ class _Tree:
         Probability of a state given the observed cells.
     """
 
-    def __init__(self, forest: Forest, logs: FloatArray, r: int, codes: CodeArray) -> None:
+    def __init__(self, forest: Forest, logs: FloatArray, r: int, evidence: Sequence[FloatArray]) -> None:
         self.parents, self.order = forest.parents[r], forest.order[r]
-        self.log_density = np.zeros(len(codes))
-        inside = [_evidence(codes[:, n], bins) for n, bins in enumerate(forest.n_bins)]  # u_n
-        self.conditionals: list[FloatArray] = [np.empty(0)] * len(codes.T)
+        self.log_density = np.zeros(len(evidence[0]))
+        inside = [own.copy() for own in evidence]  # u_n
+        self.conditionals: list[FloatArray] = [np.empty(0)] * len(evidence)
         for n in self.order[::-1]:
             terms = forest.table(logs, r, n) + inside[n][:, None, :]
             message = logsumexp(terms, axis=2)
@@ -128,7 +145,7 @@ class _Tree:
                 self.log_density += message[:, 0]
             else:
                 inside[self.parents[n]] += message
-        self.beliefs: list[FloatArray] = [np.empty(0)] * len(codes.T)
+        self.beliefs: list[FloatArray] = [np.empty(0)] * len(evidence)
         for n in self.order:
             self.beliefs[n] = np.einsum("ip,ips->is", self._above(n), self.conditionals[n])
 
@@ -159,7 +176,7 @@ class _Tree:
         return joint
 
 
-def _evidence(codes: CodeArray, n_bins: int) -> FloatArray:
-    """Return zero for the states that cells may be in, -inf for the others; shape (n, n_bins)."""
-    possible = (codes[:, None] == np.arange(n_bins)) | (codes[:, None] == n_bins)
+def _excluded(n_bins: int) -> FloatArray:
+    """Return zero for the state of each code and all of a missing cell, else -inf; shape (n_bins + 1, n_bins)."""
+    possible = np.vstack([np.eye(n_bins), np.ones((1, n_bins))]) > 0
     return np.where(possible, 0.0, -np.inf)

@@ -1,20 +1,24 @@
-"""Number of trees, number of states and strength of the prior, by held-out likelihood of rows."""
+"""Number of trees, kind and number of states and strength of the prior, by held-out likelihood of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from jointwise.dictionary import Dictionary
+from jointwise.engines.trees import Emissions, TreeComponents
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
 from jointwise.fitting.choice.uphill import ScoreBook, Verdict, blocks_of, climb, nearest
 from jointwise.fitting.growing import FOLD_TOL
-from jointwise.fitting.trees.design import StateSpace, TreeDesign
+from jointwise.fitting.trees.counts import RowPairs
+from jointwise.fitting.trees.design import TreeDesign
 from jointwise.fitting.trees.options import TreeOptions
+from jointwise.fitting.trees.space import StateSpace
 from jointwise.fitting.trees.start import start_factors
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
@@ -27,6 +31,9 @@ NUMBERS = (1, 2, 4, 8, 16, 32, 64)
 STATES = (4, 8, 16, 32)
 PRIORS = ((1.0, 3.0), (3.0, 10.0), (10.0, 30.0), (30.0, 100.0), (100.0, 300.0), (300.0, 1000.0))
 FIRST_NUMBER, FIRST_STATES, FIRST_PRIOR = 8, 16, 2
+# Atoms of a column of numbers that are tried, once all else is chosen with bins; what they begin with at most; and most
+# rows x components x columns of trees of atoms.
+ATOMS, FIRST_ATOMS, MOST_ATOM_WORK = (8, 16, 32), 16, 4e6
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 16
 # Larger tables bear more components: their number grows with this power of the rows.
@@ -66,6 +73,8 @@ class TreeChoice:
         Those of columns for which they are chosen already; others are chosen for the rows that are fitted.
     tol : float
         Tolerance of runs that are to end early; zero for that of the options.
+    n_atoms : int
+        Most smooth atoms of a column of numbers, its states once trees are found with bins; zero for bins.
     """
 
     n_components: int
@@ -76,6 +85,7 @@ class TreeChoice:
     held_out: float | None = None
     dictionaries: Mapping[str, Dictionary] = field(default_factory=dict)
     tol: float = 0.0
+    n_atoms: int = 0
 
     def for_folds(self) -> TreeChoice:
         """Return the choice as it suits the fewer rows that folds learn from: many trees are fewer there."""
@@ -87,7 +97,9 @@ class TreeChoice:
 def choose_trees(
     design: TreeDesign, rows: Rows, options: TreeOptions, rng: np.random.Generator, checkpoint: Checkpoint | None = None
 ) -> TreeChoice:
-    """Choose numbers of trees and states and the strength of the prior, uphill in the held-out likelihood of rows.
+    """Choose numbers of trees and states, their kind and the prior, uphill in the held-out likelihood of rows.
+
+    The search is made with bins; atoms are then tried at the place found.
 
     Parameters
     ----------
@@ -109,20 +121,25 @@ def choose_trees(
     if len(design.columns) == 1 and options.n_components == "auto":
         numbers = [1]
     states = _asked(options.n_states, STATES if design.has_bins else (FIRST_STATES,))
-    priors = _priors(options)
+    atoms, priors = _atoms(design, options), _priors(options)
     first = nearest(states, FIRST_STATES), min(FIRST_PRIOR, len(priors) - 1)
-    if len(numbers) * len(states) * len(priors) == 1:
-        return TreeChoice(numbers[0], states[0], *priors[0], n_models)
+    if len(numbers) * len(states) * len(priors) == 1 and (not atoms or (len(atoms) == 1 and options.states == "atoms")):
+        return TreeChoice(numbers[0], states[0], *priors[0], n_models, n_atoms=sum(atoms))
     folds = row_folds(rows, rng)
     if not folds:  # one row
         return TreeChoice(numbers[0], states[0], *priors[-1], n_models)
     seed = int(rng.integers(2**32))
     search = _Search(design, folds, priors, seed, checkpoint or Checkpoint())
-    n_components, n_states, prior = search.best(numbers, states, *first)
-    score = search.held_out.mean(n_components, n_states, prior)
-    if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1:
+    found = search.best(numbers, states, *first)
+    always = options.states == "atoms"
+    few = [number for number in numbers if always or number * len(rows) * len(design.columns) <= MOST_ATOM_WORK]
+    if atoms and few:
+        found = search.smoothed(found, min(found[0], few[-1]), atoms, always=always)
+    n_components, n_states, prior, n_atoms = found
+    score = search.held_out.mean(*found)
+    if len(numbers) > 1 and len(rows) > SEARCH_ROWS and n_components > 1 and not n_atoms:
         n_components = min(round(n_components * (len(rows) / SEARCH_ROWS) ** GROWTH), max(int(most), 1))
-    return TreeChoice(n_components, n_states, *priors[prior], n_models, score)
+    return TreeChoice(n_components, n_states, *priors[prior], n_models, score, n_atoms=n_atoms)
 
 
 def _many(design: TreeDesign, rows: Rows, options: TreeOptions) -> TreeChoice:
@@ -147,6 +164,13 @@ def _affordable(design: TreeDesign, n_rows: int, most_work: float = MOST_WORK) -
 
 def _asked(given: int | str, ladder: Sequence[int]) -> list[int]:
     return list(ladder) if isinstance(given, str) else [given]
+
+
+def _atoms(design: TreeDesign, options: TreeOptions) -> list[int]:
+    """Return the numbers of atoms that are tried; none if states are to be bins, or have to be."""
+    if options.states == "bins" or options.device == "cuda" or not design.has_bins:
+        return []
+    return _asked(options.n_states, ATOMS)
 
 
 def _priors(options: TreeOptions) -> list[tuple[float, float]]:
@@ -175,8 +199,25 @@ def number_of_models(options: TreeOptions, n_rows: int) -> int:
     return MANY_MODELS if options.n_components == "many" else N_MODELS
 
 
+# Numbers of trees, of bins, of the prior, and of atoms, or what stands for these where bins are states.
+Key = tuple[int, int, int, int]
+# Bins are states, with edges that all rows have chosen; or those rows alone that a fold does not hold out. Edges that
+# have seen the held-out rows flatter bins beside atoms, which have none.
+BINS, OWN_BINS = 0, -1
+
+
+class _Fold(NamedTuple):
+    """What a fold is with some number of bins: its held-out rows in blocks, its other rows, and their problem."""
+
+    design: TreeDesign
+    space: StateSpace
+    held: list[CodedRows]
+    rest: CodedRows
+    problem: TreesProblem
+
+
 class _Search:
-    """Held-out log-likelihood over numbers of trees, numbers of states and strengths of the prior."""
+    """Held-out log-likelihood over numbers of trees, kinds and numbers of states and strengths of the prior."""
 
     def __init__(
         self,
@@ -191,54 +232,95 @@ class _Search:
         self._held = blocks_of([part for part, _ in folds])
         self._priors = priors
         self._seed = seed
+        self._last: tuple[tuple[int | bool, ...], TreeFactors] | None = None
         sizes = [np.array([block.n_rows for block in blocks]) for blocks in self._held]
         self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
-    def best(self, numbers: Sequence[int], states: Sequence[int], stage: int, prior: int) -> tuple[int, int, int]:
-        """Return the number of components, of states and the prior of the highest score found."""
-        ladders = numbers, range(len(self._priors)), states
-        at = [nearest(numbers, FIRST_NUMBER), prior, stage]
+    def best(self, numbers: Sequence[int], states: Sequence[int], stage: int, prior: int) -> Key:
+        """Return the key of the highest score found with bins."""
+        ladders = numbers, states, range(len(self._priors)), (BINS,)
+        return self._uphill(ladders, [nearest(numbers, FIRST_NUMBER), stage, prior, 0], order=(0, 2, 1))
+
+    def smoothed(self, found: Key, n_components: int, atoms: Sequence[int], *, always: bool) -> Key:
+        """Return the key with atoms instead of bins if these score higher, or if they are asked for.
+
+        Atoms may want another prior than bins. The number of their trees is given.
+        """
+        _, n_states, prior, _ = found
+        ladders = (n_components,), (n_states,), range(len(self._priors)), atoms
+        at = [0, 0, prior, nearest(atoms, min(2 * n_states, FIRST_ATOMS))]
+        first, bins = (n_components, n_states, prior, atoms[at[3]]), (*found[:3], OWN_BINS)
+        if not always and self.held_out.compare(first, bins) is not Verdict.GAINS:
+            return found
+        return self._uphill(ladders, at, order=(3, 2))
+
+    def _uphill(self, ladders: tuple[Sequence[int], ...], at: list[int], order: Sequence[int]) -> Key:
+        """Climb one ladder after the other until nothing gains; return the rungs reached."""
         tried: set[tuple[int, ...]] = set()
 
-        def key(which: int, rung: int) -> tuple[int, int, int]:
-            n_components, k, n_states = (rung if which == i else ladders[i][at[i]] for i in range(3))
-            return n_components, n_states, k
+        def key(which: int, rung: int) -> list[int]:
+            return [rung if which == i else ladder[at[i]] for i, ladder in enumerate(ladders)]
 
         def compare(which: int, rung: int, than: int) -> Verdict:
             return self.held_out.compare(key(which, rung), key(which, than))
 
         while tuple(at) not in tried:
             tried.add(tuple(at))
-            for which, ladder in enumerate(ladders):
-                at[which] = climb(ladder, at[which], partial(compare, which))
-        return numbers[at[0]], states[at[2]], at[1]
+            for which in order:
+                at[which] = climb(ladders[which], at[which], partial(compare, which))
+        n_components, n_states, prior, n_atoms = (ladder[i] for ladder, i in zip(ladders, at, strict=True))
+        return n_components, n_states, prior, n_atoms
 
     @cached_property
-    def _problems(self) -> dict[tuple[int, int], tuple[StateSpace, list[CodedRows], CodedRows, TreesProblem]]:
+    def _folds(self) -> dict[tuple[int, int, bool], _Fold]:
         return {}
 
-    def _problem(self, fold: int, n_states: int) -> tuple[StateSpace, list[CodedRows], CodedRows, TreesProblem]:
-        if (fold, n_states) not in self._problems:
-            space = self._design.space(n_states)
+    def _fold(self, fold: int, n_states: int, *, own: bool) -> _Fold:
+        """Return a fold, with edges of bins that its `own` rows have chosen, or all rows."""
+        if (fold, n_states, own) not in self._folds:
+            design = self._designs[fold] if own else self._design
+            space = design.space(n_states)
             rest = self._rests[fold].regrouped(space.axes)
             held = [block.regrouped(space.axes) for block in self._held[fold]]
-            self._problems[fold, n_states] = space, held, rest, space.problem(rest, 1.0, 0.0)
-        return self._problems[fold, n_states]
+            self._folds[fold, n_states, own] = _Fold(design, space, held, rest, space.problem(rest, 1.0, 0.0))
+        return self._folds[fold, n_states, own]
 
-    def _run(self, n_components: int, n_states: int, prior: int, fold: int) -> list[float]:
+    @cached_property
+    def _designs(self) -> list[TreeDesign]:
+        """The design of each fold by the rows that it does not hold out."""
+        return [replace(self._design, counted=RowPairs(rest)) for rest in self._rests]
+
+    def _run(self, n_components: int, n_states: int, prior: int, n_atoms: int, fold: int) -> list[float]:
         """Log-likelihood of the blocks of a fold's held-out rows beyond that of independent columns, after a short run.
 
         The run is on the rows that the fold does not hold out.
         """
-        space, held, rest, problem = self._problem(fold, n_states)
+        own = n_atoms != BINS
+        here = self._fold(fold, n_states, own=own)
         alpha, gamma = self._priors[prior]
-        problem = replace(problem, alpha=alpha, gamma=gamma)
-        factors = short_run(problem, rest, n_components, np.random.default_rng([self._seed, fold]))
-        components = problem.components(factors)
-        return [
-            block.tree_engine().edge_sums(components).log_likelihood + space.log_density(block.column_counts)
-            for block in held
-        ]
+        problem, place = replace(here.problem, alpha=alpha, gamma=gamma), (n_components, n_states, prior, fold, own)
+        if self._last is None or self._last[0] != place:  # atoms begin where the same run with bins ended
+            rng = np.random.default_rng([self._seed, fold])
+            self._last = place, short_run(problem, here.rest, n_components, rng)
+        factors = self._last[1]
+        if n_atoms <= BINS:
+            return _scores(here.space, here.held, problem.components(factors), None)
+        atoms = here.design.atoms(n_states, n_atoms)
+        problem = atoms.problem(self._rests[fold].regrouped(atoms.space.axes), problem, factors.forest.parents)
+        solver = TreesEM(atoms.start(factors, here.problem.known), tol=SEARCH_TOL, fixed=True)
+        components = problem.components(solve(solver, problem, max_steps=SEARCH_STEPS).value)
+        fine = [block.regrouped(atoms.space.axes) for block in self._held[fold]]
+        return _scores(atoms.space, fine, components, atoms.emissions)
+
+
+def _scores(
+    space: StateSpace, held: Sequence[CodedRows], components: TreeComponents, emissions: Emissions | None
+) -> list[float]:
+    """Return the log-likelihood of blocks of rows beyond that of independent columns."""
+    return [
+        block.tree_engine(emissions).edge_sums(components).log_likelihood + space.log_density(block.column_counts)
+        for block in held
+    ]
 
 
 def short_run(problem: TreesProblem, rows: CodedRows, n_components: int, rng: np.random.Generator) -> TreeFactors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,18 +17,21 @@ from jointwise.fitting.growing import Callback, Run, coarser, growing_parts, in_
 from jointwise.fitting.models import alive, close_checkpoint, fit_models, written_on_interrupt
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
+from jointwise.fitting.trees.atoms import AtomSpace
 from jointwise.fitting.trees.choice import FIRST_STATES, TreeChoice, choose_trees
 from jointwise.fitting.trees.counts import MergedPairs, regrouped_pairs
-from jointwise.fitting.trees.design import StateSpace, TreeDesign, pair_prior
+from jointwise.fitting.trees.design import TreeDesign
 from jointwise.fitting.trees.options import IDENTIFYING, TreeOptions
 from jointwise.fitting.trees.record import TreeRecord
 from jointwise.fitting.trees.result import TreeFit
+from jointwise.fitting.trees.space import StateSpace, pair_prior
 from jointwise.fitting.trees.start import start_factors
 from jointwise.joint.density import JointDensity
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows
-from jointwise.solvers import Solution
-from jointwise.solvers.trees_em import PairPrior, TreeFactors, TreesEM, TreesProblem, TreesState, averaged, chow_liu
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import Solution, Status
+from jointwise.solvers.trees_em import TreeFactors, TreesEM, TreesProblem, TreesState, averaged, chow_liu
 
 # Rows of independent columns that a tree from pairs has seen, which no held-out rows can choose.
 PAIRS_ALPHA = 1.0
@@ -73,14 +77,27 @@ def fit_trees(
         coded = fine.regrouped(space.axes)
         problem = space.problem(coded, chosen.alpha, chosen.gamma)
 
+        atoms = design.atoms(chosen.n_states, chosen.n_atoms) if chosen.n_atoms else None
+        final = fine if atoms is None else in_memory(fine).regrouped(atoms.space.axes)
+
         def fit_model(model: int, seed: int) -> Solution[TreeFactors]:
-            return _fit_model(problem, coded, chosen, options, seed, callback, TreeRecord(kept, f"model {model}"))
+            record = TreeRecord(kept, f"model {model}")
+            solution = _fit_model(problem, coded, chosen, options, seed, callback, record)
+            factors = solution.value.take(alive(solution.value.weights, coded.n_rows).tolist())
+            solution = replace(solution, value=factors)
+            if atoms is None or not isinstance(final, CodedRows):
+                return solution
+            record = TreeRecord(kept, f"atoms of model {model}")
+            return _smoothed(solution, problem, atoms, final, chosen, options, callback, record)
 
         stages = fit_models(chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
     close_checkpoint(kept, stages)
-    fitted = [run.value.take(alive(run.value.weights, coded.n_rows).tolist()) for run in stages.values()]
-    counts = fine.column_counts
-    return _result(space, problem.known, averaged(fitted), names, counts, options, chosen, stages, coded.n_rows)
+    factors, counts = averaged([run.value for run in stages.values()]), fine.column_counts
+    if atoms is not None:
+        space, margins = atoms.space, atoms.laws(problem.known.margins)
+    else:
+        margins = problem.known.margins
+    return _result(space, margins, factors, names, counts, options, chosen, stages, coded.n_rows)
 
 
 def fit_pairs_tree(marginals: PairwiseMarginals, options: TreeOptions, rng: np.random.Generator) -> TreeFit:
@@ -112,12 +129,12 @@ def fit_pairs_tree(marginals: PairwiseMarginals, options: TreeOptions, rng: np.r
     space = design.space(choice.n_states)
     known = pair_prior(regrouped_pairs(marginals, space.axes))
     factors = chow_liu(known, marginals.n_rows, choice.alpha)
-    return _result(space, known, factors, marginals.schema.names, counts, options, choice, {}, marginals.n_rows)
+    return _result(space, known.margins, factors, marginals.schema.names, counts, options, choice, {}, marginals.n_rows)
 
 
 def _result(
     space: StateSpace,
-    known: PairPrior,
+    margins: Sequence[FloatArray],
     factors: TreeFactors,
     names: Sequence[str],
     counts: Sequence[FloatArray],
@@ -126,11 +143,13 @@ def _result(
     stages: dict[str, Solution[TreeFactors]],
     n_rows: float,
 ) -> TreeFit:
-    density = JointDensity(space.schema, space.expert(factors, known.margins)).marginal(names)
+    density = JointDensity(space.schema, space.expert(factors, margins)).marginal(names)
     axes = dict(zip(space.schema.names, space.axes, strict=True))
     levels = level_counts(space.schema, counts)
     own = tuple(axes[name] for name in names)
-    return TreeFit(density, options, choice, own, n_rows, stages, tuple(stages.values()), levels)
+    sizes = dict(zip(space.schema.names, factors.forest.n_bins, strict=True))
+    n_states = tuple(sizes[name] for name in names)
+    return TreeFit(density, options, choice, own, n_rows, stages, tuple(stages.values()), levels, n_states)
 
 
 def _fit_model(
@@ -166,3 +185,25 @@ def _fit_model(
     solution = solve_growing(TreesEM, start, runs, run(record, problem), tol, options, callback)
     record.flush()
     return solution
+
+
+def _smoothed(
+    solution: Solution[TreeFactors],
+    bins: TreesProblem,
+    atoms: AtomSpace,
+    rows: CodedRows,
+    choice: TreeChoice,
+    options: TreeOptions,
+    callback: Callback | None,
+    record: TreeRecord,
+) -> Solution[TreeFactors]:
+    """Return how the run with atoms went, from where that with bins ended; the trees stay."""
+    start = atoms.start(solution.value, bins.known)
+    if solution.status is Status.INTERRUPTED:
+        return replace(solution, value=start)
+    problem = atoms.problem(rows, bins, start.forest.parents)
+    whole = Run(problem, record.reached(problem.known, start.n_components), record.on_state)
+    tol = max(coarser(options.tol, rows.n_rows), choice.tol)
+    found = solve_growing(partial(TreesEM, fixed=True), start, (), whole, tol, options, callback)
+    record.flush()
+    return found

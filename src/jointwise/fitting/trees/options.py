@@ -14,8 +14,10 @@ from jointwise.fitting.options import check_run
 
 # Options that identify a fit: its result depends on them.
 IDENTIFYING = (
-    "n_components", "n_states", "alpha", "gamma", "n_models", "max_iter", "tol", "device", "random_state",
+    "n_components", "states", "n_states", "alpha", "gamma", "n_models", "max_iter", "tol", "device", "random_state",
 )  # fmt: skip
+# What the states of a column of numbers may be.
+STATES = ("auto", "bins", "atoms")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class TreeOptions:
     """
 
     n_components: int | Literal["auto", "many"] = "auto"
+    states: Literal["auto", "bins", "atoms"] = "auto"
     n_states: int | Literal["auto"] = "auto"
     alpha: float | Literal["auto"] = "auto"
     gamma: float | Literal["auto"] = "auto"
@@ -41,6 +44,12 @@ class TreeOptions:
 
     def __post_init__(self) -> None:
         check_run(self, ("auto", "many"))
+        if self.states not in STATES:
+            raise InputError(f'`states` must be "auto", "bins" or "atoms"; got {self.states!r}.')
+        if self.states == "atoms" and (self.device == "cuda" or self.n_components == "many"):
+            raise InputError(
+                '`states="atoms"` needs device="cpu" and a number of trees other than "many". Use states="auto".'
+            )
         if self.n_states != "auto":
             check_integer("n_states", self.n_states, 2)
         if self.alpha != "auto" and not check_real("alpha", self.alpha) > 0:

@@ -27,7 +27,7 @@ class TreeFit(Ended):
     choice : TreeChoice
         What was chosen.
     axes : tuple of Axis
-        The bins that are states, by column of the density.
+        The bins that are states, or that atoms are laws of, by column of the density.
     n_rows : float
         Number of rows, or the sum of their weights.
     stages : mapping of str to Solution
@@ -36,6 +36,8 @@ class TreeFit(Ended):
         Those whose answer the density is, or is the average of.
     level_counts : mapping of str to array of shape (n_levels,)
         Rows at each level of each categorical column.
+    n_states : tuple of int
+        States by column of the density.
     """
 
     density: JointDensity
@@ -46,3 +48,4 @@ class TreeFit(Ended):
     stages: Mapping[str, Solution[Any]]
     final: tuple[Solution[Any], ...]
     level_counts: Mapping[str, FloatArray]
+    n_states: tuple[int, ...]

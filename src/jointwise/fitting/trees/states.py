@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import log_ndtr
 
-from jointwise._typing import FloatArray, IntArray
+from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, regrouping
 from jointwise.dictionary import Dictionary
 from jointwise.families import Gaussian, Lattice, PointMass, StudentT, Truncated, Warped
@@ -49,8 +49,9 @@ class ColumnStates:
         Probability of the further states.
     log_masses : array of shape (n_bins,)
         Logarithm of the mass of each bin under the column's own 1-D fit.
-    groups : array of shape (n_bins, n_categories), optional
-        Law of the categories in each state, of a column with too many; `atoms` are then the categories.
+    groups : array of shape (S, A), optional
+        Law of the atoms in each state, where states are not atoms: of a column with too many categories, S groups of
+        them; of numbers with smooth atoms, whose A fine bins are `axis`, S such atoms.
     """
 
     axis: Axis
@@ -186,14 +187,19 @@ class Column:
             logs = _log_mass(warp(low), warp(high))
         # spikes and the rest have their shares of the rows, and the rest is spread as its own fit says
         counts = self.on(axis)
-        spiked = np.isin(low + 0.5, self.variable.spikes) & point
-        spiked = np.concatenate([spiked, np.ones(len(axis.spikes), dtype=bool)])
+        spiked = self.spiked(axis)
         rest = np.log(max(float(counts[~spiked].sum()), UNMET_ROWS) / max(float(counts.sum()), UNMET_ROWS))
         logs = np.where(spiked, _log_shares(counts), rest + np.append(logs, np.zeros(len(axis.spikes))))
         atoms = self._pieces(warp, low, high)
         if len(axis.spikes):
             atoms = atoms + Dictionary.points(axis.spikes)
         return ColumnStates(axis, atoms, np.empty(0), logs)
+
+    def spiked(self, axis: BinnedAxis) -> BoolArray:
+        """Return which bins of an axis are spikes; of integers, intervals with one integer may be. Shape (n_bins,)."""
+        low, high = self._ends(axis)
+        single = high - low == 1.0 if self.variable.kind is Kind.INTEGER else np.zeros(len(low), dtype=bool)
+        return np.append(single & np.isin(low + 0.5, self.variable.spikes), np.ones(len(axis.spikes), dtype=bool))
 
     def _spikes_alone(self, axis: BinnedAxis) -> ColumnStates:
         """Return the states of numbers that are all spikes; the interval around them is for any other number."""
