@@ -43,6 +43,8 @@ ROWS_PER_COMPONENT = 5
 LEAST_GAIN = 1e-4
 # Runs that are only compared stop early.
 SEARCH_TOL, SEARCH_STEPS = 1e-4, 15
+# Runs whose factors have at most so many entries are kept for the averages they are part of.
+MOST_KEPT = 100_000
 # Learning atoms takes longer than all else, so it must gain more, in nats per row.
 LEARNING_GAIN = 1e-3
 # Smaller tables overfit learned atoms, and cannot tell families of atoms apart.
@@ -153,6 +155,7 @@ def _searched(
     if averaged > 1 and n_components > 1:
         book = _Book(len(sets) + best, scores, checkpoint)
         averages = _Search(searches[best].folds, sets[best][0], numbers, betas, seed, book, averaged)
+        averages.fits = searches[best].fits
         n_components, beta = averages.climb(n_components, beta)
     chosen, learn = Tried(n_components, beta), must_learn
     if may_learn and 1 < n_components <= MANY:
@@ -296,31 +299,31 @@ class _Search:
         self._seed = seed
         self.book = book
         self._n_models = n_models
+        # by fold, number of components, strength of the prior and model
+        self.fits: dict[tuple[int, int, float, int], Factors] = {}
 
     def climb(self, n_components: int, beta: float) -> tuple[int, float]:
         """Return the number of components and beta with the highest score found uphill from a place."""
         at = _position(self._numbers, n_components), _position(self._betas, beta)
         while True:
-            better = self._better(at, (at[0], at[1] + 1), (at[0], at[1] - 1))
-            if better is None:
-                better = self._better(at, (at[0] + 1, at[1]), (at[0] - 1, at[1]))
-            if better is None:
+            there = self._moved(at, (0, -1))
+            if there == at:
+                there = self._moved(at, (1, 0))
+            if there == at:
                 break
-            at = better
+            at = there
         if self._numbers[0] == 1 and at[0] > 0 and not self._difference(at, (0, at[1])) > LEAST_GAIN:
             at = 0, at[1]
         return self._numbers[at[0]], self._betas[at[1]]
 
-    def _better(self, at: tuple[int, int], *neighbours: tuple[int, int]) -> tuple[int, int] | None:
-        """Return the best of two neighbours of a place if it gains; None if neither does."""
-        there = [(n, b) for n, b in neighbours if 0 <= n < len(self._numbers) and 0 <= b < len(self._betas)]
-        _prepare([(self, self._tried(place), 0) for place in (at, *there)])
-        # a neighbour that is clearly worse is not looked at again
-        there = [place for place in there if not first_difference(self, self._tried(place), self, self._tried(at)) < 0]
-        if not there:
-            return None
-        best = there[0] if len(there) == 1 or self._difference(there[1], there[0]) <= 0 else there[1]
-        return best if self._difference(best, at) > LEAST_GAIN else None
+    def _moved(self, at: tuple[int, int], rung: tuple[int, int]) -> tuple[int, int]:
+        """Return the next place in a direction if it gains, else the one behind if that does, else the place."""
+        for sign in (1, -1):
+            there = at[0] + sign * rung[0], at[1] + sign * rung[1]
+            exists = 0 <= there[0] < len(self._numbers) and 0 <= there[1] < len(self._betas)
+            if exists and self._difference(there, at) > LEAST_GAIN:
+                return there
+        return at
 
     def _tried(self, at: tuple[int, int]) -> Tried:
         return Tried(self._numbers[at[0]], self._betas[at[1]])
@@ -347,12 +350,19 @@ class _Search:
 
     def run(self, tried: Tried, k: int) -> tuple[float, ...]:
         """Return the scores of a fold, computed anew."""
-        fold, rng = self.folds[k], np.random.default_rng(self._seed + k)
-        models = [self._fitted(fold, tried, rng) for _ in range(self._n_models)]
+        fold = self.folds[k]
+        models = [self._fitted(k, tried, model) for model in range(self._n_models)]
         return tuple((held_out_gains(models, fold.engines) + fold.independence(models[0].problem)).tolist())
 
-    def _fitted(self, fold: _Fold, tried: Tried, rng: np.random.Generator) -> Learned:
-        factors = short_run(replace(fold.merged, beta=tried.beta), tried.n_components, rng)
+    def _fitted(self, k: int, tried: Tried, model: int) -> Learned:
+        """Return one of the models that a fold is learned with; a search of averages has found the first before."""
+        fold, key = self.folds[k], (k, tried.n_components, tried.beta, model)
+        factors = self.fits.get(key)
+        if factors is None:
+            rng = np.random.default_rng((self._seed + k, model))
+            factors = short_run(replace(fold.merged, beta=tried.beta), tried.n_components, rng)
+            if factors.point.size <= MOST_KEPT:
+                self.fits[key] = factors
         fitted = Learned(self._dictionaries, replace(fold.problem, beta=tried.beta), factors)
         return learn_atoms(fitted, self._axes, tol=SEARCH_TOL) if tried.learn else fitted
 
