@@ -48,10 +48,11 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
 
     Parameters
     ----------
-    warp : "none", "power", "log" or "scores"
+    warp : "none", "power", "log", "scores" or "joint"
         The map w of each column of the block: the straight line that standardises it, the Yeo-Johnson power with the
-        highest likelihood, the logarithm (of columns that are not positive, the power), or the one that takes the
-        column's own 1-D fit to a Gaussian. Integers within a narrow range keep a straight line.
+        highest likelihood, the logarithm (of columns that are not positive, the power), the one that takes the
+        column's own 1-D fit to a Gaussian, or the maps of all columns together after which they are closest to one
+        Gaussian. Integers within a narrow range keep a straight line.
     n_components : int or "auto"
         Number of components F at the start of each model. "auto" chooses by held-out likelihood.
     nu : float or "auto"
@@ -131,7 +132,7 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
 
     def __init__(
         self,
-        warp: Literal["none", "power", "log", "scores"] = "scores",
+        warp: Literal["none", "power", "log", "scores", "joint"] = "scores",
         *,
         n_components: int | Literal["auto"] = "auto",
         nu: float | Literal["auto"] = "auto",

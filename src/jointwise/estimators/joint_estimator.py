@@ -20,13 +20,16 @@ from jointwise.estimators.gaussian_blocks import GaussianBlocks
 from jointwise.estimators.jupad import JUPAD
 from jointwise.estimators.tree_mixture import TreeMixture
 from jointwise.exceptions import InputError, MisfitWarning
-from jointwise.fitting.blocks import WARPS, choose_columns, is_positive
+from jointwise.fitting.blocks import choose_columns, is_positive
+from jointwise.fitting.blocks.warps import WarpName
 from jointwise.fitting.checkpoint import open_checkpoint
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.fitting.trees import MOST_COLUMNS
 from jointwise.fitting.weighing import MOST_LOSS, by_crosstabs
 from jointwise.rows.base import Rows
 
+# Warps of the blocks that are stacked.
+STACKED_WARPS: tuple[WarpName, ...] = ("none", "joint", "log", "scores")
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
 LEAST_BLOCK = 2
 # Fewer columns have no tree.
@@ -52,7 +55,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     Parameters
     ----------
     experts : "auto" or list of (name, estimator)
-        What is stacked. "auto" is ``JUPAD()``, the four kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
+        What is stacked. "auto" is ``JUPAD()``, four kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
         4,000 rows and four columns on ``TreeMixture("many")``. A table with fewer than two columns of numbers for a
         block has no blocks, one with fewer than two positive columns no block of logarithms, and one column has JUPAD
         alone. What this estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`,
@@ -187,7 +190,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     def _experts(self) -> Experts:
         """Return the experts to be stacked, checked."""
         if isinstance(self.experts, str) and self.experts == "auto":
-            blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in WARPS]
+            blocks = [(f"blocks_{warp}", GaussianBlocks(warp)) for warp in STACKED_WARPS]
             return [("jupad", JUPAD()), *blocks, ("trees", TreeMixture()), ("many_trees", TreeMixture("many"))]
         pairs = self.experts if isinstance(self.experts, Sequence) and not isinstance(self.experts, str) else ()
         if not pairs or not all(_is_named_expert(pair) for pair in pairs):

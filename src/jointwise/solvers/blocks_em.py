@@ -332,15 +332,24 @@ def shrunk(covariance: FloatArray, n_rows: float) -> FloatArray:
     >>> bool(few[0] > 0.3), bool(many[0] < 0.1)
     (True, True)
     """
+    share = evidence_share(covariance, n_rows)
+    return np.asarray(share * covariance + (1 - share) * np.diag(np.diag(covariance)))
+
+
+def evidence_share(covariance: FloatArray, n_rows: float) -> float:
+    r"""Return the share :math:`n / (n + \kappa)` of correlations that `shrunk` leaves.
+
+    >>> evidence_share(np.eye(3), 100.0) < 0.01 < 0.99 < evidence_share(np.eye(3) + 100.0, 100.0)
+    True
+    """
     d = len(covariance)
     if d < 2:
-        return covariance
+        return 1.0
     deviations = np.sqrt(np.diag(covariance))
     correlations = covariance / np.outer(deviations, deviations)
     spread = np.log(KAPPAS[:, None] + n_rows * np.maximum(np.linalg.eigvalsh(correlations), 0.0)).sum(axis=1)
     evidence = _log_evidence(n_rows, d) - (KAPPAS + d + 1 + n_rows) * spread / 2
-    share = n_rows / (n_rows + KAPPAS[int(np.argmax(evidence))])
-    return np.asarray(share * covariance + (1 - share) * np.diag(np.diag(covariance)))
+    return float(n_rows / (n_rows + KAPPAS[int(np.argmax(evidence))]))
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.engines.blocks import BlockLayout
 from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
+from jointwise.fitting.blocks.joint_warps import joint_warps
 from jointwise.fitting.blocks.warps import Counted, bounded, log, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.counted import Counts, merged_counts
@@ -83,7 +84,7 @@ class Design:
         rows : Rows
         coarse : sequence of Axis
             The axes that dictionaries are chosen on.
-        warp : "none", "power", "log" or "scores"
+        warp : "none", "power", "log", "scores" or "joint"
         rng : numpy.random.Generator
             Deals counts to folds.
         known : mapping of str to Dictionary, optional
@@ -98,13 +99,12 @@ class Design:
         chosen = {n: known[name] for n in fitted if known and (name := rows.schema.names[n]) in known}
         further = [n for n in fitted if n not in chosen]
         chosen |= zip(further, choose_dictionaries(counts.take(further), {}, rng, slack=0.0), strict=True)
-        warps, slopes, spreads = [], [], []
-        for n in member.columns:
-            column = off_spikes(rows, n)
-            assert column is not None  # it is in the block
-            warps.append(_warp(warp, rows.schema.variables[n], column, counts, n, chosen.get(n)))
-            w = warps[-1](column.values)
-            slopes.append(_root_mean_square(column, warps[-1].log_slope(column.values)))
+        warps = _warps(warp, rows, member.columns, counts, chosen)
+        slopes, spreads = [], []
+        for n, own in zip(member.columns, warps, strict=True):
+            column = _of_block(rows, n)
+            w = own(column.values)
+            slopes.append(_root_mean_square(column, own.log_slope(column.values)))
             spreads.append(column.mean_of((w - column.mean_of(w)) ** 2))
         axes = tuple(rows.axes[n] if n in member.columns else coarse[n] for n in range(len(coarse)))
         return cls(
@@ -234,22 +234,47 @@ def _root_mean_square(column: Counted, logs: FloatArray) -> float:
     return float(np.sqrt(column.mean_of(np.exp(2 * (logs - top)))) * np.exp(top))
 
 
-def _warp(
-    name: str, variable: Variable, column: Counted, counts: Counts, n: int, dictionary: Dictionary | None
-) -> Warp:
-    """Return the warp of a column of the block."""
-    whole = variable.kind is Kind.INTEGER
-    warp = straight(column)
-    if whole and column.is_narrow():
-        return warp
+def _of_block(rows: Rows, n: int) -> Counted:
+    column = off_spikes(rows, n)
+    assert column is not None  # it is in the block
+    return column
+
+
+def _warps(
+    name: str, rows: Rows, columns: Sequence[int], counts: Counts, chosen: Mapping[int, Dictionary]
+) -> list[Warp]:
+    """Return the warps of the columns of a block."""
+    each = [_of_block(rows, n) for n in columns]
+    whole = np.array([rows.schema.variables[n].kind is Kind.INTEGER for n in columns], dtype=bool)
+    # the lattice of narrow integers is to be the same everywhere
+    bent = np.array([not (integer and column.is_narrow()) for integer, column in zip(whole, each, strict=True)], bool)
+    warps = [
+        _warp(name, column, counts, n, chosen.get(n), whole=integer) if bend else straight(column)
+        for n, column, integer, bend in zip(columns, each, whole.tolist(), bent.tolist(), strict=True)
+    ]
+    if name == "joint":
+        warps = joint_warps(rows, columns, warps, bent)
+    return [
+        bounded(warp, column, _support(rows.schema.variables[n])) if bend else warp
+        for n, column, warp, bend in zip(columns, each, warps, bent.tolist(), strict=True)
+    ]
+
+
+def _support(variable: Variable) -> tuple[float, float]:
+    """Return the bounds of the numbers that stand for a variable: half a unit beyond those of integers."""
+    low, high = variable.support
+    return (low - 0.5, high + 0.5) if variable.kind is Kind.INTEGER else (low, high)
+
+
+def _warp(name: str, column: Counted, counts: Counts, n: int, dictionary: Dictionary | None, *, whole: bool) -> Warp:
+    """Return the warp of one column, without regard to bounds; of joint warps, where they begin."""
     if name == "power":
-        warp = power(column)
-    if name == "log":
-        warp = log(column)
+        return power(column)
+    if name in ("log", "joint"):
+        return log(column)
     if name == "scores":
         assert dictionary is not None  # chosen for scores
         prior = margin_prior(dictionary, float(counts.marginal(n).sum()))
         weights = simplex_weights(dictionary.masses(counts.axes[n]), counts.marginal(n), prior=prior)
-        warp = scores(column, dictionary, weights, whole=whole)
-    low, high = variable.support
-    return bounded(warp, column, (low - 0.5, high + 0.5) if whole else (low, high))
+        return scores(column, dictionary, weights, whole=whole)
+    return straight(column)

@@ -3,7 +3,8 @@
 "none" is the straight line to mean 0 and standard deviation 1. "power" is the Yeo-Johnson power whose likelihood is
 highest. "log" is the logarithm of a positive column: products and ratios of columns, such as areas and densities, are
 then straight lines. "scores" takes the column to the quantiles of a Gaussian by the cdf of the column's own 1-D fit.
-All are made from the counts of a column's bins, so their cost does not grow with rows, and spikes are left out.
+These are made from the counts of a column's bins, so their cost does not grow with rows, and spikes are left out. "joint"
+begins from the logarithm; `joint_warps` has the rest.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from jointwise.warps import Warp
 
 # Beyond this many standard deviations there is no mass to speak of; knots of an end that leads there.
 FAR, TAIL_KNOTS = 8.0, 25
-WarpName = Literal["none", "power", "log", "scores"]
-WARPS: tuple[WarpName, ...] = ("none", "power", "log", "scores")
+WarpName = Literal["none", "power", "log", "scores", "joint"]
+WARPS: tuple[WarpName, ...] = ("none", "power", "log", "scores", "joint")
 # Exponents of the power, and how finely they are searched; beyond them a warp would flatten what it should spread.
 LEAST_POWER, MOST_POWER, POWER_STEPS = -1.0, 3.0, 41
 # Groups of bins by which powers are compared.
@@ -138,7 +139,7 @@ def power(column: Counted) -> Warp:
     knots = np.sinh(np.linspace(low, high, N_KNOTS))
     slopes = (1 + np.abs(knots)) ** (np.sign(knots) * (exponent - 1))
     x = column.mean + column.deviation * knots
-    return _warp(x, (_yeo_johnson(knots, exponent) - centre) / spread, slopes / spread / column.deviation)
+    return warp_through(x, (_yeo_johnson(knots, exponent) - centre) / spread, slopes / spread / column.deviation)
 
 
 def log(column: Counted) -> Warp:
@@ -156,7 +157,7 @@ def log(column: Counted) -> Warp:
     w = np.linspace(min(-LOG_REACH, (logs[0] - centre) / spread), max(LOG_REACH, (logs[-1] - centre) / spread), N_KNOTS)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         x = np.exp(centre + spread * w)
-        return _warp(x, w, 1 / (spread * x))
+        return warp_through(x, w, 1 / (spread * x))
 
 
 def scores(column: Counted, dictionary: Dictionary, weights: FloatArray, *, whole: bool = False) -> Warp:
@@ -196,7 +197,7 @@ def scores(column: Counted, dictionary: Dictionary, weights: FloatArray, *, whol
     x, w = x[kept], w[kept]
     with np.errstate(over="ignore", under="ignore"):
         slopes = dictionary.pdf(x) @ weights * np.exp(0.5 * w**2) * np.sqrt(2 * np.pi)
-    return _warp(x, w, _near_secants(slopes, x, w))
+    return warp_through(x, w, _near_secants(slopes, x, w))
 
 
 def bounded(warp: Warp, column: Counted, support: tuple[float, float]) -> Warp:
@@ -231,7 +232,7 @@ def _with_lower_end(warp: Warp, value: float, bound: float, gap: float) -> Warp:
     c = slope * reach
     t = np.geomspace(c / (c + max(start, 1 - FAR) + FAR), 1.0, TAIL_KNOTS)
     inner = warp.x > value
-    return _warp(
+    return warp_through(
         np.concatenate([value - reach + reach * t, warp.x[inner]]),
         np.concatenate([start - c * (1 / t - 1), warp.w[inner]]),
         np.concatenate([slope / t**2, warp.slopes[inner]]),
@@ -312,7 +313,7 @@ def _near_secants(slopes: FloatArray, x: FloatArray, w: FloatArray) -> FloatArra
     return np.asarray(np.clip(found, least / MOST_BEND, most * MOST_BEND))
 
 
-def _warp(x: FloatArray, w: FloatArray, slopes: FloatArray) -> Warp:
+def warp_through(x: FloatArray, w: FloatArray, slopes: FloatArray) -> Warp:
     """Return the warp through those knots at which x and w rise."""
     kept = np.isfinite(x) & np.isfinite(w) & (slopes > 0) & np.isfinite(slopes)
     x, w, slopes = x[kept], w[kept], slopes[kept]

@@ -1,0 +1,77 @@
+"""Warps of all columns of a block together: those after which the columns are closest to one Gaussian.
+
+Other warps suit each column by itself. These suit the columns to each other: what is a function of other columns, up to a
+map of each, becomes a plane, which one covariance holds; see `jointwise.solvers.straightening`. They begin from the
+logarithm of a column, or from its power if it is not positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jointwise._typing import BoolArray, FloatArray
+from jointwise.fitting.blocks.columns import interval_values, off_spikes
+from jointwise.fitting.blocks.warps import N_KNOTS, Counted, warp_through
+from jointwise.fitting.starts import spread_positions
+from jointwise.rows.base import Rows
+from jointwise.solvers.straightening import StraighteningProblem, map_tables, straightened
+from jointwise.warps import Warp
+
+# Rows that the warps are found from, at most and at least.
+MOST_ROWS, LEAST_ROWS = 4_000, 30
+# A column takes part if at least this share of the rows has a value of it that is no spike.
+LEAST_SHARE = 0.5
+
+
+def joint_warps(rows: Rows, columns: Sequence[int], bases: Sequence[Warp], bent: BoolArray) -> list[Warp]:
+    """Return the warp of each column of a block, all found together.
+
+    Parameters
+    ----------
+    rows : Rows
+        With fine axes for columns of numbers.
+    columns : sequence of int
+        Positions of the block's columns.
+    bases : sequence of Warp
+        Where the warp of each column begins.
+    bent : array of bool, shape (d,)
+        Which columns may have another warp than that.
+    """
+    n = len(rows)
+    chosen = np.arange(n) if n <= MOST_ROWS else spread_positions(n, MOST_ROWS, np.random.default_rng(0))
+    sample = rows.take(chosen)
+    sizes = np.array([len(interval_values(rows.axes[c])) for c in columns])
+    codes = sample.codes[:, list(columns)]
+    seen = codes < sizes
+    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    part = np.flatnonzero(weights @ seen >= LEAST_SHARE * weights.sum())
+    complete = seen[:, part].all(axis=1)
+    if len(part) < 2 or complete.sum() < LEAST_ROWS or not bent[part].any():
+        return list(bases)
+    each = [np.unique(codes[complete, k], return_inverse=True) for k in part]
+    problem = StraighteningProblem(
+        np.column_stack([positions for _, positions in each]),
+        weights[complete],
+        [bases[k](interval_values(rows.axes[columns[k]])[found]) for k, (found, _) in zip(part, each, strict=True)],
+        bent[part],
+    )
+    warps = list(bases)
+    for k, knots, slopes in zip(part, problem.knots, straightened(problem), strict=True):
+        column = off_spikes(rows, columns[k])
+        assert column is not None  # it is in the block
+        warps[k] = _composed(bases[k], column, knots, slopes) if bent[k] else bases[k]
+    return warps
+
+
+def _composed(base: Warp, column: Counted, knots: FloatArray, slopes: FloatArray) -> Warp:
+    """Return the map of a warp's values that has these slopes at these knots, to mean 0 and standard deviation 1."""
+    own = map_tables(base(column.values), knots)[0] @ slopes
+    centre = column.mean_of(own)
+    spread = float(np.sqrt(column.mean_of((own - centre) ** 2)))
+    u = np.union1d(base.w, np.linspace(knots[0], knots[-1], N_KNOTS))
+    x = base.inverse(u)
+    rises, here = map_tables(u, knots)
+    with np.errstate(over="ignore", under="ignore"):
+        return warp_through(x, (rises @ slopes - centre) / spread, here @ slopes * np.exp(base.log_slope(x)) / spread)
