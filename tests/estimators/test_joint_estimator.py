@@ -55,7 +55,7 @@ def test_correlated_columns_go_to_the_blocks(fitted):
 @pytest.mark.slow  # the example of the class fits them too
 def test_automatic_experts():
     model = JointEstimator(random_state=0).fit(columns(80))
-    assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_power", "blocks_scores", "trees"]
+    assert list(model.expert_weights_) == ["jupad", "blocks_none", "blocks_joint", "blocks_scores", "trees"]
     assert sum(model.expert_weights_.values()) == pytest.approx(1)
 
 

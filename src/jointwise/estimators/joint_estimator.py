@@ -129,7 +129,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     >>> table = {"size": size, "weight": size + 0.2 * rng.normal(size=300), "sold": np.where(size > 0, "yes", "no")}
     >>> model = JointEstimator(random_state=0).fit(table)
     >>> sorted(model.expert_weights_)
-    ['blocks_none', 'blocks_power', 'blocks_scores', 'jupad', 'trees']
+    ['blocks_joint', 'blocks_none', 'blocks_scores', 'jupad', 'trees']
     >>> round(model.density_.condition({"size": 1.0}).mean()["weight"], 1)
     1.0
     """

@@ -26,13 +26,13 @@ from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.solvers.blocks_em import evidence_share
 
 # Knots of a map, and how many of them lie beyond the rows on each side: there the map goes on as smoothly as it can.
-N_KNOTS, BEYOND = 17, 2
-# Rows lie within this many standard deviations of u, as far as knots are concerned.
-REACH = 6.0
+N_KNOTS, BEYOND = 33, 2
+# Rows lie within this many standard deviations of u, as far as knots are concerned, and span at least so many.
+REACH, LEAST_SPAN = 6.0, 0.1
 # lambda: what a bend costs, in nats of all rows.
 BEND_COST = 200.0
 # Share of its variance that each column has besides: thinner planes count as this thin.
-TRACE = 1e-4
+TRACE = 1e-6
 # Most steps, fewest of them, and rows x columns x (columns + knots) that all steps may take.
 MOST_STEPS, FEWEST_STEPS, MOST_WORK = 100, 20, 1e9
 # A step that lowers the objective by less than this share of it is the last one.
@@ -69,7 +69,7 @@ class StraighteningProblem:
         """Knots of each column; shape (d, K)."""
         low = np.array([max(float(u.min()), -REACH) for u in self.coordinates])
         high = np.array([min(float(u.max()), REACH) for u in self.coordinates])
-        step = np.maximum(high - low, 1e-9) / (N_KNOTS - 1 - 2 * BEYOND)
+        step = np.maximum(high - low, LEAST_SPAN) / (N_KNOTS - 1 - 2 * BEYOND)
         return np.asarray(low[:, None] + step[:, None] * np.arange(-BEYOND, N_KNOTS - BEYOND))
 
     @cached_property

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jointwise import GaussianBlocks
+from jointwise.fitting.blocks import WARPS
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=120)
@@ -49,7 +50,7 @@ def check(model, table):
     assert np.isfinite(model.score_samples(sample)).all()
 
 
-SLOW = [pytest.param(warp, marks=pytest.mark.slow) for warp in ("none", "scores")]
+SLOW = [pytest.param(warp, marks=pytest.mark.slow) for warp in ("none", "scores", "joint")]
 
 
 @pytest.mark.parametrize("warp", ["power", *SLOW])
@@ -80,5 +81,5 @@ def test_random_tables(seed):
         lambda: np.round(rng.normal(size=n), 1),
     ]
     table = {f"c{k}": makers[rng.integers(len(makers))]() for k in range(int(rng.integers(1, 5)))}
-    warp = ["none", "power", "log", "scores"][seed % 4]
+    warp = WARPS[seed % len(WARPS)]
     check(GaussianBlocks(warp, n_components=3, keep=list(table), random_state=0).fit(table), table)

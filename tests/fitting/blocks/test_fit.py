@@ -31,7 +31,7 @@ def two_groups(n=400, seed=0):
     }
 
 
-@pytest.mark.parametrize("warp", ["none", "power", "log", "scores"])
+@pytest.mark.parametrize("warp", ["none", "power", "log", "scores", "joint"])
 def test_a_gaussian_is_one_component(warp):
     train, test = correlated(), correlated(seed=1)
     model = GaussianBlocks(warp, random_state=0).fit(train)

@@ -30,7 +30,7 @@ from jointwise.tables.variables import Kind, Schema, Variable
 from jointwise.warps import Warp
 
 # Share of a column's variance, and of a row for each row of the table, that keeps covariances from being singular.
-TRACE, TRACE_PER_ROW = 1e-4, 1e-10
+TRACE, TRACE_PER_ROW = 1e-7, 1e-13
 
 
 @dataclass(frozen=True, eq=False)

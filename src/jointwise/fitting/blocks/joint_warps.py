@@ -21,7 +21,8 @@ from jointwise.warps import Warp
 
 # Rows that the warps are found from, at most and at least.
 MOST_ROWS, LEAST_ROWS = 4_000, 30
-# A column takes part if at least this share of the rows has a value of it that is no spike.
+# A column takes part if at least this share of the rows has a value of it that is no spike, and if it varies among the
+# rows that have all of these.
 LEAST_SHARE = 0.5
 
 
@@ -48,7 +49,10 @@ def joint_warps(rows: Rows, columns: Sequence[int], bases: Sequence[Warp], bent:
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     part = np.flatnonzero(weights @ seen >= LEAST_SHARE * weights.sum())
     complete = seen[:, part].all(axis=1)
-    if len(part) < 2 or complete.sum() < LEAST_ROWS or not bent[part].any():
+    if complete.sum() < LEAST_ROWS:
+        return list(bases)
+    part = part[(codes[complete][:, part] != codes[complete][0, part]).any(axis=0)]
+    if len(part) < 2 or not bent[part].any():
         return list(bases)
     each = [np.unique(codes[complete, k], return_inverse=True) for k in part]
     problem = StraighteningProblem(
