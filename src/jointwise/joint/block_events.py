@@ -37,7 +37,13 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
     >>> spikes.tolist(), windows.tolist()
     ([True], [[-1.5, 0.5], [3.5, 4.5]])
     """
-    spikes, warp = block.spikes[c], block.warps[c]
+    held, ends = runs(block, c, region)
+    return held, np.asarray(block.warps[c](ends))
+
+
+def runs(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, FloatArray]:
+    """Return which spikes of column ``c`` a region holds, (S_c,), and the runs of numbers that it holds, (m, 2)."""
+    spikes = block.spikes[c]
     if isinstance(region, Interval):
         ends = np.array([[region.low, region.high]])
         held: BoolArray = np.asarray((spikes >= region.low) & (spikes <= region.high))
@@ -51,7 +57,7 @@ def pieces(block: GaussianBlock, c: int, region: Region) -> tuple[BoolArray, Flo
         ends = np.stack([values - half, values + half], axis=1)
         held = _inside_any(spikes, ends) if half and not block.whole[c] else np.asarray(np.isin(spikes, values))
         ends = _runs(ends)
-    return held, np.asarray(warp(ends[ends[:, 0] < ends[:, 1]]))
+    return held, ends[ends[:, 0] < ends[:, 1]]
 
 
 def _inside_any(points: FloatArray, ends: FloatArray) -> BoolArray:

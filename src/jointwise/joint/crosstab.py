@@ -9,7 +9,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.joint.events import Interval, Point, Region
+from jointwise.joint.events import Interval, Point, Region, Values
 
 
 def crosstab(masses: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
@@ -30,6 +30,8 @@ def crosstab(masses: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
     array([[0.25, 0.25],
            [0.5 , 0.  ]])
     """
+    if len(masses) == 1:
+        return np.asarray(masses[0] @ weights)
     shape = [len(each) for each in masses]
     # split where the two factors, each with a column per component, are smallest
     half = min(range(len(shape) + 1), key=lambda k: prod(shape[:k]) + prod(shape[k:]))
@@ -63,8 +65,12 @@ def partition_atom_masses(dictionary: Dictionary, regions: Sequence[Region]) -> 
         # subtracted atom by atom, so that an interval with point masses alone is left with exactly zero
         rest = dictionary.closed_mass(low, high) - holds @ dictionary.point_mass(points)
         masses[intervals] = np.maximum(rest, 0.0)
-    for i in sorted(set(range(len(regions))) - set(intervals)):
-        masses[i] = atom_masses(dictionary, regions[i])
+    sets = {i: region for i, region in enumerate(regions) if not isinstance(region, Interval)}
+    for half in {region.half for region in sets.values()}:  # the values of all sets in one call
+        here = [i for i, region in sets.items() if region.half == half]
+        values = [_values(sets[i]) for i in here]
+        each = value_masses(dictionary, np.concatenate(values), half)
+        masses[here] = [part.sum(axis=0) for part in np.split(each, np.cumsum([len(own) for own in values])[:-1])]
     return masses
 
 
@@ -77,8 +83,11 @@ def atom_masses(dictionary: Dictionary, region: Region) -> FloatArray:
     """P(X in region) under each atom; shape (L,)."""
     if isinstance(region, Interval):
         return dictionary.closed_mass(region.low, region.high)
-    values = np.array([region.value]) if isinstance(region, Point) else np.array(region.values)
-    return np.asarray(value_masses(dictionary, values, region.half).sum(axis=0))
+    return np.asarray(value_masses(dictionary, _values(region), region.half).sum(axis=0))
+
+
+def _values(region: Point | Values) -> FloatArray:
+    return np.array([region.value] if isinstance(region, Point) else region.values)
 
 
 def value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> FloatArray:
@@ -88,7 +97,9 @@ def value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> Flo
 
 def combined(masses: Sequence[FloatArray]) -> FloatArray:
     """Mass of each combination of regions under each component; shape (combinations, F)."""
-    out = np.ones((1, 1))
-    for each in masses:
+    if not masses:
+        return np.ones((1, 1))
+    out = masses[0]
+    for each in masses[1:]:
         out = (out[:, None, :] * each).reshape(-1, each.shape[1])
     return out

@@ -30,21 +30,19 @@ def table(tree: Tree, factors: Mapping[int, FloatArray]) -> FloatArray:
     array([[0.45, 0.1 ],
            [0.05, 0.4 ]])
     """
-    parts: list[list[tuple[list[int], FloatArray]]] = [[] for _ in range(tree.n_nodes)]  # what each node has heard
+    parts: dict[int, list[tuple[list[int], FloatArray]]] = {}  # what nodes have heard that have not yet spoken
     for variable, factor in factors.items():
-        parts[tree.nodes[variable]].append(([variable], factor))
+        parts.setdefault(tree.nodes[variable], []).append(([variable], factor))
     done = []
-    for node in tree.upwards:
-        if not parts[node]:
-            continue
-        axes = [axis for own, _ in parts[node] for axis in own]
-        heard = [each for _, each in parts[node]]
+    while parts:
+        node = max(parts)  # parents come before their children
+        own = parts.pop(node)
+        axes, heard = [axis for each, _ in own for axis in each], [each for _, each in own]
         parent = int(tree.parents[node])
         if parent == ROOT:
             done.append((axes, crosstab(heard, tree.tables[node][0]).ravel()))
         else:
-            parts[parent].append((axes, combined(heard) @ tree.tables[node].T))
-        parts[node] = []
+            parts.setdefault(parent, []).append((axes, combined(heard) @ tree.tables[node].T))
     axes = [axis for own, _ in done for axis in own]
     out = reduce(np.multiply.outer, (each for _, each in done)).reshape([len(factors[axis]) for axis in axes])
     return np.asarray(out.transpose([axes.index(axis) for axis in factors]))

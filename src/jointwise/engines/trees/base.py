@@ -144,12 +144,13 @@ class Forest:
         bins = np.tile(self.n_bins, self.n_trees)
         above = np.where(self.parents < 0, 0, np.array(self.n_bins)[self.parents]).ravel()
         starts = bin_starts(((above + 1) * (bins + 1)).tolist())
-        table = np.repeat(np.arange(len(bins)), np.diff(self.starts))
-        row, column = np.divmod(np.arange(self.n_entries) - self.starts[table], bins[table])
-        rows = starts[table] + row * (bins[table] + 1)
-        return PaddedTables(
-            starts, rows + column, rows + bins[table], np.flatnonzero(~self.has_children.ravel()[table])
-        )
+        begins, widths = self.rows
+        table = np.repeat(np.arange(len(bins)), np.diff(self.starts) // bins)
+        rows = starts[table] + (begins - self.starts[table]) // widths * (widths + 1)
+        is_leaf = ~self.has_children.ravel()[table]
+        places = np.repeat(rows - begins, widths) + np.arange(self.n_entries)
+        leaves = np.flatnonzero(np.repeat(is_leaf, widths))
+        return PaddedTables(starts, places, leaves, widths[is_leaf], (rows + widths)[is_leaf])
 
     def check(self, n_bins: Sequence[int]) -> None:
         """Raise unless the trees are over columns with these numbers of states."""
@@ -167,17 +168,18 @@ class PaddedTables:
         Where each table begins, and the end.
     places : array of shape (entries,)
         Where each entry of the tables without "missing" is.
-    missing : array of shape (entries,)
-        Where "missing" is in the row of each entry.
     leaves : array of shape (entries of leaves,)
         Positions of the entries whose column has no children. A missing leaf needs no messages: with its parent's state
         s_p it gives sum_s p(s | s_p), and its states are expected in these proportions, which can wait for the sums.
+    widths, missing : arrays of shape (rows of leaves,)
+        Entries of each row of these tables, and where its "missing" is.
     """
 
     starts: IntArray
     places: IntArray
-    missing: IntArray
     leaves: IntArray
+    widths: IntArray
+    missing: IntArray
 
     def tables(self, logs: FloatArray, *, gaps: bool = True) -> tuple[FloatArray, FloatArray]:
         """Return padded tables of logarithms and of probabilities; "missing" gives the factor of a leaf, or one.
@@ -190,7 +192,7 @@ class PaddedTables:
             return found, np.empty(0)
         tables, probabilities = np.zeros((2, self.starts[-1])), np.exp(logs)
         tables[0, self.places], tables[1, self.places] = logs, probabilities
-        tables[0, self.missing[self.leaves]] = np.log(self._row_sums(probabilities))
+        tables[0, self.missing] = np.log(self._row_sums(probabilities[self.leaves]))
         return tables[0], tables[1]
 
     def counts(self, padded: FloatArray, logs: FloatArray, *, gaps: bool = True) -> FloatArray:
@@ -198,16 +200,14 @@ class PaddedTables:
         counts = padded[self.places]
         if not gaps:
             return counts
-        probabilities = np.exp(logs)
-        shares = probabilities[self.leaves] / self._row_sums(probabilities)
-        counts[self.leaves] += padded[self.missing[self.leaves]] * shares
+        probabilities = np.exp(logs[self.leaves])
+        each = padded[self.missing] / self._row_sums(probabilities)
+        counts[self.leaves] += probabilities * np.repeat(each, self.widths)
         return counts
 
     def _row_sums(self, probabilities: FloatArray) -> FloatArray:
-        """Return the sum of the row of each entry of a leaf."""
-        places = self.missing[self.leaves]
-        sums: AnyArray = np.bincount(places, probabilities[self.leaves], minlength=1)[places]
-        return sums
+        """Return the sums of the rows of leaves, from their entries."""
+        return np.asarray(np.add.reduceat(probabilities, np.cumsum(self.widths) - self.widths))
 
 
 @dataclass(frozen=True, eq=False)

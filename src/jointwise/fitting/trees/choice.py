@@ -237,9 +237,9 @@ class _Search:
         self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
     def best(self, numbers: Sequence[int], states: Sequence[int], stage: int, prior: int) -> Key:
-        """Return the key of the highest score found with bins."""
+        """Return the key of the highest score found with bins; numbers of trees come last, as many trees take long."""
         ladders = numbers, states, range(len(self._priors)), (BINS,)
-        return self._uphill(ladders, [nearest(numbers, FIRST_NUMBER), stage, prior, 0], order=(0, 2, 1))
+        return self._uphill(ladders, [nearest(numbers, FIRST_NUMBER), stage, prior, 0], order=(1, 2, 0))
 
     def smoothed(self, found: Key, n_components: int, atoms: Sequence[int], *, always: bool) -> Key:
         """Return the key with atoms instead of bins if these score higher, or if they are asked for.
