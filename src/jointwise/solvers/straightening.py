@@ -7,9 +7,9 @@ maps, the objective is the negative log-likelihood of one Gaussian per row, and 
 .. math:: J(z) = \tfrac12 \log |C| - \frac1n \sum_{i, c} \log g_c'(u_{ic})
                  + \frac\lambda n \sum_c \int z_c''(u)^2 \, du .
 
-A straight z costs nothing. Where u is the logarithm of a column, a straight z is a power of it. Columns that are functions
-of each other, up to a map of each, lie on a plane after their maps, and the determinant tells: the eccentricity of an
-ellipse and its axes, a volume and its sides.
+A straight z costs nothing. Where u is the logarithm of a column, a straight z is a power of it. Columns that are
+functions of each other, up to a map of each, lie on a plane after their maps, and the determinant is then close to
+zero: the eccentricity of an ellipse and its axes, a volume and its sides.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class StraighteningProblem:
         w = own[self.cells]
         w -= self.weights @ w / n
         covariance = self._drawn(self._covariance(w))
-        inverse = np.linalg.inv(covariance)
+        inverse: FloatArray = np.asarray(np.linalg.inv(covariance))
         bends = np.einsum("cbk,ck->cb", self.bends, z)
         value = 0.5 * float(np.linalg.slogdet(covariance)[1])
         value += float((bends**2).sum() - self.counts @ np.log(slope)) / n
@@ -137,7 +137,7 @@ class StraighteningProblem:
         return np.asarray((centred * self.weights[:, None]).T @ centred / self.n_rows)
 
     def _drawn(self, matrix: FloatArray) -> FloatArray:
-        """Return a matrix with its correlations drawn to zero and a trace added; a linear map that is its own adjoint."""
+        """Return a matrix with its correlations drawn to zero and a trace added; this linear map is its own adjoint."""
         out = self.share * matrix
         np.fill_diagonal(out, (1 + TRACE) * np.diag(matrix))
         return out

@@ -1,8 +1,8 @@
 """Warps of all columns of a block together: those after which the columns are closest to one Gaussian.
 
-Other warps suit each column by itself. These suit the columns to each other: what is a function of other columns, up to a
-map of each, becomes a plane, which one covariance holds; see `jointwise.solvers.straightening`. They begin from the
-logarithm of a column, or from its power if it is not positive.
+Other warps suit each column by itself. These suit the columns to each other: a column that is a function of others, up
+to a map of each, lies on a plane with them, which one covariance holds; see `jointwise.solvers.straightening`. They
+begin from the logarithm of a column, or from its power if it is not positive.
 """
 
 from __future__ import annotations

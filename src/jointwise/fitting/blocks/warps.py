@@ -3,8 +3,8 @@
 "none" is the straight line to mean 0 and standard deviation 1. "power" is the Yeo-Johnson power whose likelihood is
 highest. "log" is the logarithm of a positive column: products and ratios of columns, such as areas and densities, are
 then straight lines. "scores" takes the column to the quantiles of a Gaussian by the cdf of the column's own 1-D fit.
-These are made from the counts of a column's bins, so their cost does not grow with rows, and spikes are left out. "joint"
-begins from the logarithm; `joint_warps` has the rest.
+These are made from the counts of a column's bins, so their cost does not grow with rows, and spikes are left out.
+"joint" begins from the logarithm; `joint_warps` has the rest.
 """
 
 from __future__ import annotations
