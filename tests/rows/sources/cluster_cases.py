@@ -56,7 +56,7 @@ def model(data, **settings):
 
 def stack(data):
     """Return a stack of one small expert of each kind."""
-    experts = [("products", JUPAD(3)), ("blocks", GaussianBlocks("power", n_components=2, nu=5.0))]
+    experts = [("products", JUPAD(3)), ("blocks", GaussianBlocks("joint", n_components=2, nu=5.0))]
     return JointEstimator(experts, random_state=0, max_iter=30, tol=1e-3).fit(data)
 
 
