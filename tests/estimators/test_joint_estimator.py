@@ -11,10 +11,9 @@ from jointwise.estimators.joint_estimator import _suits
 from jointwise.exceptions import InputError
 from jointwise.fitting import weighing
 from jointwise.fitting.blocks import BlockChoice, choose_blocks
-from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.learners import Work
 from jointwise.fitting.trees import MOST_COLUMNS
-from jointwise.fitting.weighing import MOST_LOSS, by_crosstabs
+from jointwise.fitting.weighing import CROSSTAB_ROWS, MOST_LOSS, by_crosstabs
 from jointwise.joint.product import ProductMixture
 
 EXPERTS = [("products", JUPAD(3, n_init=1)), ("blocks", GaussianBlocks("none", n_components=2))]
@@ -84,7 +83,7 @@ def test_one_search_serves_blocks_that_differ_in_their_warp_alone(monkeypatch):
 @pytest.fixture(scope="module")
 def large() -> JointEstimator:
     experts = [("products", JUPAD(3, n_init=1)), ("many_trees", TreeMixture("many", n_models=1))]
-    return JointEstimator(experts, random_state=0).fit(columns(SMALL_TABLE))
+    return JointEstimator(experts, random_state=0).fit(columns(CROSSTAB_ROWS))
 
 
 def test_a_large_table_is_weighed_by_parts_of_rows(large):
@@ -97,7 +96,7 @@ def test_a_large_table_is_weighed_by_parts_of_rows(large):
 
 def test_a_small_table_is_weighed_by_rows_alone(fitted):
     assert fitted.fit_.loss is None
-    assert "parts" not in fitted.summary()
+    assert "crosstabs" not in fitted.summary()
 
 
 class Sized:
@@ -111,16 +110,16 @@ class Sized:
 
 
 def test_many_trees_are_for_large_tables():
-    sizes = [(SMALL_TABLE, 4), (SMALL_TABLE - 1, 4), (SMALL_TABLE, 3), (SMALL_TABLE, MOST_COLUMNS + 1)]
+    sizes = [(CROSSTAB_ROWS, 4), (CROSSTAB_ROWS - 1, 4), (CROSSTAB_ROWS, 3), (CROSSTAB_ROWS, MOST_COLUMNS + 1)]
     assert [_suits(TreeMixture("many"), Sized(*size), (), MOST_LOSS) for size in sizes] == [True, False, False, False]
     assert [_suits(TreeMixture(), Sized(*size), (), MOST_LOSS) for size in sizes] == [True, True, True, False]
     assert not _suits(TreeMixture("many"), Sized(*sizes[0]), (), most_loss=0.0)
 
 
 def test_without_a_loss_rows_alone_decide(large):
-    model = clone(large).set_params(most_loss=0.0).fit(columns(SMALL_TABLE))
+    model = clone(large).set_params(most_loss=0.0).fit(columns(CROSSTAB_ROWS))
     assert model.fit_.loss is None
-    assert "parts" not in model.summary()
+    assert "crosstabs" not in model.summary()
 
 
 @pytest.mark.parametrize("most_loss", [-0.1, np.inf, np.nan, "much"])
@@ -177,9 +176,9 @@ def test_a_target_is_a_column():
 
 
 def test_a_target_leaves_crosstabs_aside():
-    assert not by_crosstabs(Sized(SMALL_TABLE, 5), 0.0)
+    assert not by_crosstabs(Sized(CROSSTAB_ROWS, 5), 0.0)
     # one start of two components may miss the column that tells, and the fit would then warn
-    model = JointEstimator(ONE_TELLS, target="kind", random_state=1).fit(classes(SMALL_TABLE))
+    model = JointEstimator(ONE_TELLS, target="kind", random_state=1).fit(classes(CROSSTAB_ROWS))
     assert "crosstabs" not in model.summary()
 
 

@@ -20,6 +20,7 @@ from jointwise.fitting.asking import (
     weights_for_target,
 )
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.learners import Learner, Work
 from jointwise.fitting.weighing import LEAST_ERRORS, MOST_LOSS
 from jointwise.joint.events import Region
@@ -248,7 +249,48 @@ def test_a_stack_loses_no_more_than_stated_on_rows(seed: int, k: int) -> None:
     rng, n = np.random.default_rng(seed), 150
     densities = {str(name): Tabled(rng.normal(rng.normal(-9, 2), 1, n), rng) for name in range(k)}
     asked = Asked({name: density.rows for name, density in densities.items()}, np.ones(n), {}, [])
-    work = Work(dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities)
-    weights = weights_for_answers(work, asked, Some(n, 5), MOST_LOSS)
+    part = Some(n, 5)
+    tables = Crosstabs.draw(part.values(), part.schema, rng)
+    work = Work(
+        dict.fromkeys(densities), Some(n), 0, Checkpoint(), lambda _: None, {}, first=densities, most_loss=MOST_LOSS
+    )
+    weights = weights_for_answers(work, asked, tables)
     assert sum(weights.values()) == pytest.approx(1)
     assert asked.mean_of_sum(weights) >= asked.mean_of_sum(asked.weights) - MOST_LOSS
+
+
+class Knowing(Density):
+    """A density of rows, and of the first of two regions of each column."""
+
+    def __init__(self, log_density: float, first: float) -> None:
+        self.mixture, self.log_density, self.first = self, log_density, first
+
+    def logpdf(self, X: np.ndarray) -> np.ndarray:
+        return np.full(len(X), self.log_density)
+
+    def crosstab(self, regions: Mapping[int, Sequence[Region]]) -> np.ndarray:
+        return np.array([self.first, 1 - self.first])
+
+
+@pytest.mark.parametrize(("tabled", "known"), [(True, ["dense", "knowing"]), (False, ["dense"])])
+def test_experts_that_answers_need_are_asked_about_all_rows(tabled: bool, known: list[str]) -> None:
+    folds = [(Some(600, 2), Some(1200, 2))] * 3
+    tables = Crosstabs(({},), np.zeros((600, 1), dtype=int), 2)
+    experts = {"dense": Knowing(-1.0, 0.3), "knowing": Knowing(-1.2, 0.9)}
+    work = replace(telling_work(None, **experts), tables=tables if tabled else None, most_loss=MOST_LOSS)
+    asked = ask(work, folds)
+    assert asked.known == known
+    assert list(asked.weights) == ["dense"]
+    if tabled:
+        assert weights_for_answers(work, asked, tables)["knowing"] > 0.9
+
+
+def test_cells_are_those_of_the_last_priors() -> None:
+    tables = Crosstabs(({},), np.zeros((100, 1), dtype=int), 2)
+    work = telling_work(None, a=Telling(-1.0, 0.5))
+    work.first["a"] = Knowing(-1.0, 0.3)
+    weaker = work.with_weaker({})
+    weaker.first["a"] = Knowing(-1.0, 0.5)
+    for each, first in ((work, 0.3), (weaker, 0.5), (work, 0.3)):
+        np.testing.assert_allclose(np.exp(each.log_masses("a", tables)), [first, 1 - first])
+        assert each.log_masses("a", tables) is each.log_masses("a", tables)

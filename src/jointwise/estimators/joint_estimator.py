@@ -46,7 +46,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     No single model suits every table. :class:`JUPAD`, a mixture of products, follows any shape of a column;
     :class:`GaussianBlocks` follows columns that are correlated; :class:`TreeMixture` follows columns that depend on
     their neighbours. Each expert is learned without some of the rows and predicts them. The weights are those whose sum
-    predicts them best, and experts without weight are dropped. From 4,000 rows on, the weights are those that predict
+    predicts them best, and experts without weight are dropped. From 2,000 rows on, the weights are those that predict
     tables of three columns best, as questions name few columns, and at most `most_loss` nats of a whole row are given
     up for it.
     The sum answers every question exactly, as each expert does: conditioning reweighs them by how likely each holds
@@ -56,7 +56,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     ----------
     experts : "auto" or list of (name, estimator)
         What is stacked. "auto" is ``JUPAD()``, four kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
-        4,000 rows and four columns on ``TreeMixture("many")``. A table with fewer than two columns of numbers for a
+        2,000 rows and four columns on ``TreeMixture("many")``. A table with fewer than two columns of numbers for a
         block has no blocks, one with fewer than two positive columns no block of logarithms, and one column has JUPAD
         alone. What this estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`,
         `drop`, `keep`, `missing`, `n_bins`, `device` and below.
@@ -77,7 +77,7 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
         each column with gaps has a variable, named such as "pay missing", that is true where its cell is missing.
         "auto" has it for the columns whose gaps other columns predict on held-out rows.
     most_loss : float
-        Most nats of a held-out row that are given up for better answers about few columns, in tables of 4,000 rows or
+        Most nats of a held-out row that are given up for better answers about few columns, in tables of 2,000 rows or
         more. Zero weighs experts by whole rows alone, which is best for the likelihood of rows.
     target : str, optional
         Column that matters: experts are weighed by how well they predict it from the other columns of held-out rows,

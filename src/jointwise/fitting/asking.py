@@ -1,7 +1,7 @@
 """Asking experts about held-out rows: their log-densities, the weights these give, and priors that rows bear.
 
-Experts that a short look finds far behind are not asked, and one that has no weight on the first held-out rows is not
-asked about the others.
+Experts that a short look finds far behind are not asked, and one that has no weight on the first held-out rows, nor is
+needed for a target or for answers, is not asked about the others.
 
 A sum averages what chance makes of each expert, so it bears weaker priors than the experts chose for themselves. Those
 of all experts are weakened together, step by step, while the held-out rows gain by it.
@@ -47,7 +47,7 @@ def ask(work: Work, folds: Sequence[Fold]) -> Asked:
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
         if fold:
-            names = {**asked.weights, **_telling(work, asked, range(fold))}
+            names = {**asked.weights, **_telling(work, asked, range(fold)), **_answering(work, asked)}
             found = {name: work.held_out(name, fold, rest, X) for name in names}
         else:
             asked, found = _ask_first(work, part, rest, X)
@@ -152,21 +152,24 @@ def far_behind(logs: Mapping[str, FloatArray], scores: Mapping[str, float], coun
     return [name for name, score in scores.items() if score <= least and adds_little(name)]
 
 
-def weights_for_answers(work: Work, asked: Asked, part: CodedRows, most_loss: float) -> dict[str, float]:
-    """Return the weights that predict crosstabs of the held-out rows of a large table best, with a loss on rows."""
+def _answering(work: Work, asked: Asked) -> dict[str, float]:
+    """Return the experts that answers need, as far as is known; none where experts are weighed by rows alone."""
+    return {} if work.tables is None else weights_for_answers(work, asked, work.tables)
+
+
+def weights_for_answers(work: Work, asked: Asked, tables: Crosstabs) -> dict[str, float]:
+    """Return the weights that predict crosstabs of the first held-out rows best, with a loss on all of them."""
     work.tell("asking about crosstabs of held-out rows")
-    tables = Crosstabs.draw(part.values(), part.schema, np.random.default_rng([work.seed, len(work.learners)]))
-    cells = {name: tables.log_masses(work.first[name].mixture) for name in asked.known}
 
     def weigh(names: list[str]) -> FloatArray:
         rows, counts = asked.stacked(names), asked.counts
         # what these lose already, without those that were dropped
         lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
-        said = np.stack([cells[name] for name in names], axis=1)
-        return answering_weights(rows, said, counts, tables, max(most_loss - max(lost, 0.0), 0.0))
+        said = np.stack([work.log_masses(name, tables) for name in names], axis=1)
+        return answering_weights(rows, said, counts, tables, max(work.most_loss - max(lost, 0.0), 0.0))
 
     found = kept_weights(asked.known, weigh)
-    return found if asked.loss(found) <= most_loss else asked.weights
+    return found if asked.loss(found) <= work.most_loss else asked.weights
 
 
 def _telling(work: Work, asked: Asked, folds: Sequence[int], least: float = 0.0) -> dict[str, float]:

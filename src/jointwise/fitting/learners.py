@@ -13,6 +13,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.fitting.blocks import BlockFit
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SMALL_TABLE
+from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.result import Fit
 from jointwise.fitting.trees import TreeFit
 from jointwise.joint.density import JointDensity
@@ -65,7 +66,8 @@ class Work:
 
     `first` are the densities learned without the first held-out rows, `weakened` is how often priors were weakened.
     `target` is the column that the experts are to predict, if there is one; `others` are then the log-densities of the
-    held-out rows without it, by expert and fold, those of a look under `LOOK`.
+    held-out rows without it, by expert and fold, those of a look under `LOOK`. `tables` are the crosstabs of the first
+    held-out rows that experts are weighed by, if they are, and `most_loss` is what a row may lose by it.
     """
 
     learners: Mapping[str, Learner]
@@ -79,6 +81,9 @@ class Work:
     weakened: int = 0
     target: int | None = None
     others: dict[tuple[str, int], FloatArray] = field(default_factory=dict)
+    tables: Crosstabs | None = None
+    most_loss: float = 0.0
+    cells: dict[str, tuple[JointDensity, FloatArray]] = field(default_factory=dict)
 
     def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> AnyFit:
         """Fit an expert to some rows, as it has chosen from all."""
@@ -122,6 +127,13 @@ class Work:
             self.others[name, fold] = density.mixture.logpdf(_without(X, self.target))
         return density.mixture.logpdf(X)
 
+    def log_masses(self, name: str, tables: Crosstabs) -> FloatArray:
+        """Log-probability of each cell of crosstabs under an expert learned without the first held-out rows."""
+        density = self.first[name]
+        if name not in self.cells or self.cells[name][0] is not density:
+            self.cells[name] = density, tables.log_masses(density.mixture)
+        return self.cells[name][1]
+
     def weaker(self, names: Iterable[str]) -> dict[str, Any]:
         """Return the choices with the next weaker priors, of those experts that have any."""
         found = {name: self.learners[name].weaker(self.choices[name]) for name in names}
@@ -130,8 +142,14 @@ class Work:
     def with_weaker(self, choices: Mapping[str, Any]) -> Work:
         """Return the same experts, some with choices of weaker priors."""
         choices = {**self.choices, **choices}
-        first, others = dict(self.first), dict(self.others)
-        return replace(self, choices=choices, first=first, others=others, weakened=self.weakened + 1)
+        return replace(
+            self,
+            choices=choices,
+            weakened=self.weakened + 1,
+            first=dict(self.first),
+            others=dict(self.others),
+            cells=dict(self.cells),
+        )
 
     def without_first(self, weights: Mapping[str, float]) -> JointDensity:
         """Return the sum of experts learned without the first held-out rows."""

@@ -22,6 +22,7 @@ from jointwise.fitting.blocks import BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.choice.folds import row_folds
+from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.held_out import Repeated, check_part
 from jointwise.fitting.learners import AnyFit, Callback, Known, Learner, Work
 from jointwise.fitting.options import Options, check_run
@@ -194,9 +195,16 @@ def fit_stack(
     known = _known(ordered, [axes[n] for n in columns], np.random.default_rng(seed))
     place = None if target is None else ordered.schema.index(target)
     named = {each.name: each for each in learners}
-    work = Work(named, ordered, seed, checkpoint or Checkpoint(), tell, known, target=place)
+    tables = None
+    if folds and target is None and by_crosstabs(ordered, most_loss):
+        part, _ = folds[0]
+        tables = Crosstabs.draw(part.values(), part.schema, np.random.default_rng([seed, len(learners)]))
+    work = Work(
+        named, ordered, seed, checkpoint or Checkpoint(), tell, known,
+        target=place, tables=tables, most_loss=most_loss,
+    )  # fmt: skip
     work, asked = weaken(work, ask(work, folds), folds)
-    weights, by_rows = _weights(work, asked, folds, most_loss)
+    weights, by_rows = _weights(work, asked, folds)
     check = None
     if folds and repeated is not None:
         tell("checking the sum of experts against held-out rows")
@@ -223,14 +231,14 @@ def _folds(rows: Rows, rng: np.random.Generator) -> list[Fold]:
     return [(part, replace(rest, is_ordered=ordered)) for part, rest in row_folds(rows, rng)]
 
 
-def _weights(work: Work, asked: Asked, folds: Sequence[Fold], most_loss: float) -> tuple[dict[str, float], bool]:
+def _weights(work: Work, asked: Asked, folds: Sequence[Fold]) -> tuple[dict[str, float], bool]:
     """Return the weights of the experts that are kept, and whether they are those that predict rows best."""
     if not folds:
         return dict.fromkeys(work.learners, 1.0), True
     if work.target is not None:
         return weights_for_target(work, asked, range(len(folds))), False
-    if by_crosstabs(work.rows, most_loss):
-        return weights_for_answers(work, asked, folds[0][0], most_loss), False
+    if work.tables is not None:
+        return weights_for_answers(work, asked, work.tables), False
     return asked.weights, True
 
 

@@ -29,7 +29,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray
-from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.crosstabs import N_COLUMNS, Crosstabs
 from jointwise.rows.base import Rows
 from jointwise.solvers import simplex_weights
@@ -44,6 +43,8 @@ LOWEST = -700.0
 TOL = 1e-5
 # Most that the mean log-density of a held-out row may lose for better answers, in nats.
 MOST_LOSS = 0.5
+# Tables of fewer rows are weighed by rows alone.
+CROSSTAB_ROWS = 2_000
 # Gains of fewer standard errors are noise.
 LEAST_ERRORS = 2.0
 # Where one column is predicted, the weights that predict rows best count as this many rows.
@@ -141,7 +142,7 @@ def answering_weights(
     counts : array of shape (n,)
         How often each row counts.
     tables : Crosstabs
-        Of the held-out rows, with C cells.
+        Of the first of these rows, or all, with C cells.
     loss : float
         In nats of the mean row, beside the weights that predict rows best. These are returned where cells gain nothing
         beyond noise.
@@ -157,7 +158,8 @@ def answering_weights(
     """
     best = found = stacking_weights(rows, counts)
     least = mean_log(rows, counts, found) - loss
-    met = tables.counts(counts)
+    first = counts[: len(tables.cells)]
+    met = tables.counts(first)
     share_of_cells = counts.sum() / max(met.sum(), 1e-300)
     every = np.vstack([rows, cells])
 
@@ -174,7 +176,7 @@ def answering_weights(
             found, low = tried, middle
         else:
             high = middle
-    gain, error = mean_and_error(tables.of_rows(sum_logs(cells, found) - sum_logs(cells, best)), counts)
+    gain, error = mean_and_error(tables.of_rows(sum_logs(cells, found) - sum_logs(cells, best)), first)
     return found if gain > max(LEAST_ERRORS * error, TOL) else best
 
 
@@ -217,5 +219,5 @@ def kept_weights(names: Sequence[str], weigh: Callable[[list[str]], FloatArray])
 
 
 def by_crosstabs(rows: Rows, loss: float = MOST_LOSS) -> bool:
-    """Whether experts are weighed by crosstabs too: large tables with more columns than these, if rows may lose."""
-    return len(rows) >= SMALL_TABLE and len(rows.axes) > N_COLUMNS and loss > 0
+    """Whether experts are weighed by crosstabs too: many rows of more columns than these, if rows may lose."""
+    return len(rows) >= CROSSTAB_ROWS and len(rows.axes) > N_COLUMNS and loss > 0
