@@ -41,8 +41,8 @@ MODELS = ((10_000, 5), (50_000, 3))
 ROWS_PER_COMPONENT = 5
 # Smallest gain, in nats per row, that keeps the search going.
 LEAST_GAIN = 1e-4
-# Runs that are only compared stop early.
-SEARCH_TOL, SEARCH_STEPS = 1e-4, 15
+# Runs that are only compared stop early: their order is settled after a few steps. A model that is looked at has more.
+SEARCH_TOL, SEARCH_STEPS, LOOK_STEPS = 1e-4, 8, 15
 # Runs whose factors have at most so many entries are kept for the averages they are part of.
 MOST_KEPT = 100_000
 # Learning atoms takes longer than all else, so it must gain more, in nats per row.
@@ -403,10 +403,17 @@ def _prepare(wanted: Sequence[tuple[_Search, Tried, int]]) -> None:
         one.book.keep(tried, k, scores)
 
 
-def short_run(problem: RowsProblem, n_components: int, rng: np.random.Generator, n_starts: int = 1) -> Factors:
+def short_run(
+    problem: RowsProblem,
+    n_components: int,
+    rng: np.random.Generator,
+    *,
+    n_starts: int = 1,
+    max_steps: int = SEARCH_STEPS,
+) -> Factors:
     """Return factors after a few steps, from the best of some starts: enough to compare choices by."""
     runs: list[Solution[Factors]] = [
-        solve(RowsEM(start_around(problem.margins, n_components, rng), tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS)
+        solve(RowsEM(start_around(problem.margins, n_components, rng), tol=SEARCH_TOL), problem, max_steps=max_steps)
         for _ in range(n_starts)
     ]
     return min(runs, key=lambda run: float(run.history[-1])).value
@@ -418,7 +425,9 @@ def short_fit(rows: Rows, choice: Choice, rng: np.random.Generator, n_starts: in
     problem = rows_problem(rows, dictionaries, choice.beta or 0.0)
     n_components = 1 if len(dictionaries) == 1 else choice.n_components
     few = 1 if n_components == 1 else min(n_starts, int(np.ceil(MANY_COMPONENTS / n_components)))
-    fitted = Learned(tuple(dictionaries), problem, short_run(merged_bins(rows, problem)[1], n_components, rng, few))
+    merged = merged_bins(rows, problem)[1]
+    factors = short_run(merged, n_components, rng, n_starts=few, max_steps=LOOK_STEPS)
+    fitted = Learned(tuple(dictionaries), problem, factors)
     return learn_atoms(fitted, rows.axes, tol=SEARCH_TOL) if choice.learn_dictionary and n_components > 1 else fitted
 
 
