@@ -304,20 +304,25 @@ class _Search:
         self.fits: dict[tuple[int, int, float, int], Factors] = {}
 
     def climb(self, n_components: int, beta: float) -> tuple[int, float]:
-        """Return the number of components and beta with the highest score found uphill from a place."""
+        """Return the number of components and beta with the highest score found uphill from a place.
+
+        A place that was left is not taken again: differences of which some are of one fold could lead in a circle.
+        """
         at, before = (_position(self._numbers, n_components), _position(self._betas, beta)), None
+        left: set[tuple[int, int]] = set()
         while at != before:
             before = at
-            at = self._moved(self._moved(at, (0, -1)), (1, 0))
+            at = self._moved(self._moved(at, (0, -1), left), (1, 0), left)
         if self._numbers[0] == 1 and at[0] > 0 and not self._difference(at, (0, at[1])) > LEAST_GAIN:
             at = 0, at[1]
         return self._numbers[at[0]], self._betas[at[1]]
 
-    def _moved(self, at: tuple[int, int], rung: tuple[int, int]) -> tuple[int, int]:
+    def _moved(self, at: tuple[int, int], rung: tuple[int, int], left: set[tuple[int, int]]) -> tuple[int, int]:
         """Return the last place in a direction up to which each gains, or in the opposite one, or the place itself."""
         for sign in (1, -1):
             here, there = at, (at[0] + sign * rung[0], at[1] + sign * rung[1])
-            while self._exists(there) and self._difference(there, here) > LEAST_GAIN:
+            while there not in left and self._exists(there) and self._difference(there, here) > LEAST_GAIN:
+                left.add(here)
                 here, there = there, (there[0] + sign * rung[0], there[1] + sign * rung[1])
             if here != at:
                 return here
