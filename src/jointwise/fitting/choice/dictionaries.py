@@ -20,7 +20,7 @@ from jointwise.dictionary import Dictionary, innermost
 from jointwise.engines.compiled_margins import held_out_of
 from jointwise.engines.compiled_parts import locked
 from jointwise.families import Gaussian, Laplace
-from jointwise.fitting.choice.candidates import FAMILIES, Pool, as_given, candidate_dictionaries, sharpened
+from jointwise.fitting.choice.candidates import FAMILIES, Pool, as_given, candidate_dictionaries, narrow_atoms
 from jointwise.fitting.choice.folds import split_counts
 from jointwise.fitting.counted import Counted
 from jointwise.fitting.problem import smoothing_rows
@@ -82,7 +82,7 @@ def dictionary_options(
     """
     scored = list(_given_or_scored(counted, given, rng))
     first = _models(scored, n_models)
-    options = [tuple(_all_sharpened(counted, given, model) for model in first)]
+    options = [_all_sharpened(counted, given, first)]
     if families:
         of_one = ([d if isinstance(d, Dictionary) else d.of(f) for d in scored] for f in FAMILIES.values())
         options += [_models(chosen, n_models) for chosen in of_one]
@@ -113,13 +113,14 @@ def check_given(given: Mapping[str, Dictionary], schema: Schema) -> None:
             raise unknown_name("variable in dictionaries:", name, schema.names)
 
 
-def _all_sharpened(
-    counted: Counted, given: Mapping[str, Dictionary], model: Sequence[Dictionary]
-) -> tuple[Dictionary, ...]:
-    """Return a model's dictionaries, with narrow atoms added to those that were chosen and are densities."""
+def _all_sharpened(counted: Counted, given: Mapping[str, Dictionary], models: Models) -> Models:
+    """Return models with narrow atoms added to the dictionaries that were chosen and are densities."""
+    narrow = [
+        None if variable.name in given or d.is_identity else narrow_atoms(variable, axis, counted.marginal(n))
+        for n, (variable, axis, d) in enumerate(zip(counted.schema, counted.axes, models[0], strict=True))
+    ]
     return tuple(
-        d if variable.name in given or d.is_identity else sharpened(variable, axis, counted.marginal(n), d)
-        for n, (variable, axis, d) in enumerate(zip(counted.schema, counted.axes, model, strict=True))
+        tuple(d if more is None else d + more for d, more in zip(model, narrow, strict=True)) for model in models
     )
 
 
