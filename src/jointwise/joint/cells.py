@@ -90,11 +90,15 @@ class Cells:
 
     def members(self, subsets: Iterable[Subset]) -> FloatArray:
         """Return an indicator row for each subset, with ones at its cells; shape (S, K)."""
-        subsets = list(subsets)
-        out = np.zeros((len(subsets), self.n_cells))
-        for row, subset in zip(out, subsets, strict=True):
-            row[list(subset.cells)] = 1.0
-        return out
+        return _members(list(subsets), self.n_cells)
+
+
+def _members(subsets: Sequence[Subset], n_cells: int) -> FloatArray:
+    """Return an indicator row for each subset, with ones at its cells; shape (S, K)."""
+    out = np.zeros((len(subsets), n_cells))
+    rows = np.repeat(np.arange(len(subsets)), [len(subset.cells) for subset in subsets])
+    out[rows, [cell for subset in subsets for cell in subset.cells]] = 1.0
+    return out
 
 
 def cells_of_bins(
@@ -123,10 +127,11 @@ def cells_of_bins(
     n_cells = int(groups.max()) + 1
     grouped = np.zeros((n_cells, masses.shape[1]))
     np.add.at(grouped, groups, masses)
-    shares = np.bincount(groups, counts, n_cells) / max(counts.sum(), 1.0)
-    # only the smaller side of each edge is compared: the other has the same error
-    smaller = [min(pair, key=lambda side: shares[list(side.cells)].sum()) for pair in sides]
+    held = np.bincount(groups, counts, n_cells)
     both = [side for pair in sides for side in pair]
+    rows = (_members(both, n_cells) @ held).reshape(-1, 2)
+    # only the smaller side of each edge is compared: the other has the same error
+    smaller = [pair[int(upper < lower)] for pair, (lower, upper) in zip(sides, rows, strict=True)]
     known = [subset for subset in subsets if subset.kind != "new"]
     asked, given = _distinct([*subsets, *smaller]), _distinct([*known, *both])
     return Cells(variable.name, grouped, tuple(regions), np.append(groups, n_cells)[codes], asked, given)
