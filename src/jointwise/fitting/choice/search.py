@@ -41,9 +41,8 @@ MODELS = ((10_000, 5), (50_000, 3))
 ROWS_PER_COMPONENT = 5
 # Smallest gain, in nats per row, that keeps the search going.
 LEAST_GAIN = 1e-4
-# Runs that are only compared stop early. In tables under `SMALL_TABLE` rows, where folds take turns, their order is
-# settled after a few steps.
-SEARCH_TOL, SEARCH_STEPS, FEW_STEPS = 1e-4, 15, 8
+# Runs that are only compared stop early: on fewer rows than this, after fewer steps.
+SEARCH_TOL, SEARCH_STEPS, FEW_STEPS, FEW_ROWS = 1e-4, 15, 8, 1_000
 # Runs whose factors have at most so many entries are kept for the averages they are part of.
 MOST_KEPT = 100_000
 # Learning atoms takes longer than all else, so it must gain more, in nats per row.
@@ -308,28 +307,24 @@ class _Search:
 
         A place that was left is not taken again: differences of which some are of one fold could lead in a circle.
         """
-        at, before = (_position(self._numbers, n_components), _position(self._betas, beta)), None
+        at = _position(self._numbers, n_components), _position(self._betas, beta)
         left: set[tuple[int, int]] = set()
-        while at != before:
-            before = at
-            at = self._moved(self._moved(at, (0, -1), left), (1, 0), left)
+        while at not in left:
+            left.add(at)
+            there = self._moved(at, (0, -1), left)
+            at = there if there != at else self._moved(at, (1, 0), left)
         if self._numbers[0] == 1 and at[0] > 0 and not self._difference(at, (0, at[1])) > LEAST_GAIN:
             at = 0, at[1]
         return self._numbers[at[0]], self._betas[at[1]]
 
     def _moved(self, at: tuple[int, int], rung: tuple[int, int], left: set[tuple[int, int]]) -> tuple[int, int]:
-        """Return the last place in a direction up to which each gains, or in the opposite one, or the place itself."""
+        """Return the next place in a direction if it gains, else the one behind if that does, else the place."""
         for sign in (1, -1):
-            here, there = at, (at[0] + sign * rung[0], at[1] + sign * rung[1])
-            while there not in left and self._exists(there) and self._difference(there, here) > LEAST_GAIN:
-                left.add(here)
-                here, there = there, (there[0] + sign * rung[0], there[1] + sign * rung[1])
-            if here != at:
-                return here
+            there = at[0] + sign * rung[0], at[1] + sign * rung[1]
+            exists = 0 <= there[0] < len(self._numbers) and 0 <= there[1] < len(self._betas)
+            if exists and there not in left and self._difference(there, at) > LEAST_GAIN:
+                return there
         return at
-
-    def _exists(self, place: tuple[int, int]) -> bool:
-        return 0 <= place[0] < len(self._numbers) and 0 <= place[1] < len(self._betas)
 
     def _tried(self, at: tuple[int, int]) -> Tried:
         return Tried(self._numbers[at[0]], self._betas[at[1]])
@@ -366,7 +361,7 @@ class _Search:
         factors = self.fits.get(key)
         if factors is None:
             rng = np.random.default_rng((self._seed + k, model))
-            n_steps = FEW_STEPS if len(self.folds) > 1 else SEARCH_STEPS
+            n_steps = FEW_STEPS if fold.rest.n_rows < FEW_ROWS else SEARCH_STEPS
             factors = short_run(replace(fold.merged, beta=tried.beta), tried.n_components, rng, max_steps=n_steps)
             if factors.point.size <= MOST_KEPT:
                 self.fits[key] = factors
@@ -432,8 +427,7 @@ def short_fit(rows: Rows, choice: Choice, rng: np.random.Generator, n_starts: in
     problem = rows_problem(rows, dictionaries, choice.beta or 0.0)
     n_components = 1 if len(dictionaries) == 1 else choice.n_components
     few = 1 if n_components == 1 else min(n_starts, int(np.ceil(MANY_COMPONENTS / n_components)))
-    merged = merged_bins(rows, problem)[1]
-    factors = short_run(merged, n_components, rng, n_starts=few)
+    factors = short_run(merged_bins(rows, problem)[1], n_components, rng, n_starts=few)
     fitted = Learned(tuple(dictionaries), problem, factors)
     return learn_atoms(fitted, rows.axes, tol=SEARCH_TOL) if choice.learn_dictionary and n_components > 1 else fitted
 
