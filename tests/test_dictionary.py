@@ -377,3 +377,28 @@ def test_mixed_masses_are_masses_times_coefficients(dictionary, axis):
     coefficients = np.random.default_rng(0).dirichlet(np.ones(dictionary.n_atoms), size=2).T
     found = dictionary.mixed_masses(axis, coefficients)
     np.testing.assert_allclose(found, dictionary.masses(axis) @ coefficients, rtol=1e-12)
+
+
+def test_families_of_one_kind_are_evaluated_together_as_each_alone():
+    grid = Dictionary.grid("gaussian", 0, 2, n=3, scale=1)
+    mixed = (
+        grid
+        + Dictionary.points([1, 2])
+        + Dictionary.uniforms([0, 1, 3])
+        + Dictionary.grid("gaussian", 1, 4, n=2, scale=2)
+    )
+    mixed = (
+        mixed
+        + grid.truncate(0, 3)
+        + Dictionary.points([5])
+        + Dictionary.grid("laplace", 0, 1, n=2, scale=1).truncate(0, 3)
+    )
+    x = np.array([-1.0, 0.5, 1.0, 2.5, 5.0])
+    for values in (
+        lambda f: f.cdf(x),
+        lambda f: f.partition(x),
+        lambda f: f.mass(-1.0, 2.0),
+        lambda f: f.ppf([0.2, 0.7]),
+    ):
+        alone = np.concatenate([values(family) for family in mixed.families], axis=-1)
+        np.testing.assert_array_equal(mixed._gather(values), alone)

@@ -13,7 +13,7 @@ dictionaries printed in the paper take one line each:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,7 @@ from jointwise.families import (
     Uniform,
     family_from_dict,
 )
+from jointwise.families.joining import joined, kind_of
 from jointwise.families.location_scale import LocationScale
 
 
@@ -333,8 +334,26 @@ class Dictionary:
 
     def _gather(self, values: Callable[[Family], FloatArray]) -> FloatArray:
         """Return the values (..., L) of all families side by side, always in C order."""
-        parts = [values(f) for f in self.families]
-        return np.concatenate(parts, axis=-1, out=np.empty((*parts[0].shape[:-1], self.n_atoms)))
+        parts = [values(f) for f, _ in self._by_kind]
+        if len(parts) == len(self.families):
+            return np.concatenate(parts, axis=-1, out=np.empty((*parts[0].shape[:-1], self.n_atoms)))
+        found = np.empty((*parts[0].shape[:-1], self.n_atoms))
+        for part, (_, columns) in zip(parts, self._by_kind, strict=True):
+            found[..., columns] = part
+        return found
+
+    @cached_property
+    def _by_kind(self) -> list[tuple[Family, IntArray]]:
+        """The families, those of one kind joined, and the positions of their atoms: a call costs more than an atom."""
+        kinds: dict[Hashable, list[int]] = {}
+        for position, family in enumerate(self.families):
+            kinds.setdefault(kind_of(family), []).append(position)
+        ends = np.cumsum([family.n_atoms for family in self.families])
+        columns = [np.arange(end - f.n_atoms, end) for f, end in zip(self.families, ends, strict=True)]
+        return [
+            (joined([self.families[i] for i in same]), np.concatenate([columns[i] for i in same]))
+            for same in kinds.values()
+        ]
 
 
 def innermost(family: Family) -> Family:

@@ -119,10 +119,9 @@ def test_number_of_threads_changes_only_rounding():
     assert_agrees(one, (most.counts, most.totals, most.log_likelihood))
 
 
-def test_small_tables_stay_plain_and_large_ones_are_compiled():
-    small, large = np.zeros((20, 5), dtype=np.uint8), np.zeros((100_000, 5), dtype=np.uint8)
-    assert isinstance(posterior_engine(small, [1] * 5), ReferenceEngine)
-    assert isinstance(posterior_engine(large, [1] * 5), CompiledEngine)
+@pytest.mark.parametrize("n", [1, 20, 100_000])
+def test_passes_on_the_processor_are_compiled(n):
+    assert isinstance(posterior_engine(np.zeros((n, 5), dtype=np.uint8), [1] * 5), CompiledEngine)
 
 
 @given(

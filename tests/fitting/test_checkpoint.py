@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.estimators.cases import make_classifier, make_imputer
 
 from jointwise import JUPAD, Dictionary, PairwiseMarginals, Profile
-from jointwise.engines import ReferenceEngine
+from jointwise.engines.compiled import CompiledEngine
 from jointwise.exceptions import FileFormatError, InputError, StorageError
 from jointwise.fitting import checkpoint, starts
 from jointwise.fitting.checkpoint import FORM, Checkpoint
@@ -64,7 +64,7 @@ class Watch:
 
     def __init__(self, monkeypatch):
         self.passes, self.stop_at, self.kept, self.at_write = 0, None, [], 0
-        one_pass, keep, replace = ReferenceEngine.posterior_counts, Checkpoint.keep, checkpoint.write
+        one_pass, keep, replace = CompiledEngine.posterior_counts, Checkpoint.keep, checkpoint.write
 
         def counted(engine, tables, mixing):
             if self.passes == self.stop_at:
@@ -81,7 +81,7 @@ class Watch:
             replace(*arguments)
             self.at_write = self.passes
 
-        monkeypatch.setattr(ReferenceEngine, "posterior_counts", counted)
+        monkeypatch.setattr(CompiledEngine, "posterior_counts", counted)
         monkeypatch.setattr(Checkpoint, "keep", noted)
         monkeypatch.setattr(checkpoint, "write", written)
 

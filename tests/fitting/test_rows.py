@@ -12,7 +12,7 @@ from jointwise.exceptions import InputError
 from jointwise.fitting import Options, starts
 from jointwise.fitting import rows as fitting_rows
 from jointwise.fitting.average import average, tidied
-from jointwise.fitting.problem import rows_problem, smoothing_rows
+from jointwise.fitting.problem import all_masses, masses_of_models, rows_problem, smoothing_rows
 from jointwise.fitting.starts import spread_positions
 from jointwise.joint.product import ProductMixture
 from jointwise.rows.coded import CodedRows
@@ -199,3 +199,15 @@ def test_spread_positions_rise_and_are_one_of_each_stretch(n, n_chosen, seed):
     assert np.all(np.diff(positions) > 0)
     assert positions[0] >= 0
     assert positions[-1] < n
+
+
+def test_masses_of_several_models_are_those_of_each():
+    X = {"x": np.random.default_rng(0).normal(size=200), "y": np.arange(200) % 3}
+    profile = Profile.of(X)
+    axes = profile.axes(profile.schema(), 32)
+    grids = [Dictionary.grid("gaussian", -2, 2, n=n, scale=1) for n in (3, 5)]
+    values = Dictionary.points(np.arange(3))
+    models = [(grids[0], values), (grids[1], values), (grids[0], values)]
+    for found, model in zip(masses_of_models(models, axes), models, strict=True):
+        for one, other in zip(found, all_masses(model, axes), strict=True):
+            np.testing.assert_allclose(one @ np.eye(one.shape[1]), other @ np.eye(other.shape[1]), rtol=1e-12)

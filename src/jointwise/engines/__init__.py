@@ -2,8 +2,8 @@
 
 `subset_counts` counts any subsets of columns, such as triples, and `pair_counts` counts all pairs. Small tables are
 counted in plain numpy; `compiled_tables` codes large ones and counts their pairs. The posterior-count pass of EM has
-two versions for the processor: `ReferenceEngine` is plain and needs no compiler, `compiled.CompiledEngine` is for large
-tables, and `posterior_engine` picks one. `cuda` has both passes for a graphics card. `blocks` has the pass over columns
+two versions for the processor: `ReferenceEngine` is plain, to read and to test with, and `compiled.CompiledEngine` is
+what `posterior_engine` returns. `cuda` has both passes for a graphics card. `blocks` has the pass over columns
 that a component sees through a Gaussian, and `trees` the passes over mixtures of trees.
 """
 
@@ -28,9 +28,7 @@ __all__ = [
     "subset_counts",
 ]
 
-# From this many cells on, compiled passes repay loading the compiler (about a second once its results are cached).
-COMPILED_CELLS = 1_000
-# The same for coding and counting, which take one pass rather than hundreds.
+# From this many cells on, compiled coding and counting, which take one pass rather than hundreds, repay loading it.
 COMPILED_TABLE_CELLS = 500_000
 
 
@@ -59,13 +57,11 @@ def posterior_engine(
     device: str = "cpu",
     n_threads: int | None = None,
 ) -> PosteriorEngine:
-    """Return an engine over the rows: on the card if asked for, compiled for large tables, plain for small ones."""
+    """Return an engine over the rows: on the card if asked for, else compiled."""
     if device == "cuda":
         from jointwise.engines.cuda import CudaEngine  # loads PyTorch
 
         return CudaEngine(codes, n_bins, weights)
-    if codes.size < COMPILED_CELLS:
-        return ReferenceEngine(codes, n_bins, weights)
-    from jointwise.engines.compiled import CompiledEngine  # loads numba, which small fits do not need
+    from jointwise.engines.compiled import CompiledEngine  # loads numba
 
     return CompiledEngine(codes, n_bins, weights, n_threads)

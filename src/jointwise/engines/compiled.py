@@ -122,14 +122,25 @@ def _run(
                 posterior[i, r] = mixing[r]
             for column in range(n_columns):
                 own[column, i] = codes[first + i, column]
-        for column in range(n_columns):
-            start, end = starts[column], n_bins[column]
+        column = 0
+        while column < n_columns:
+            # two columns at a time, unless the product is to be checked between them
+            both = column + 1 < n_columns and not checks[column]
+            last = column + 1 if both else column
+            start, end, last_start, last_end = starts[column], n_bins[column], starts[last], n_bins[last]
             for i in range(n_here):
-                code = np.uint64(own[column, i])
-                if code < end:  # no view of a row here: counting references to it would take longer
+                code, last_code = np.uint64(own[column, i]), np.uint64(own[last, i])
+                if both and code < end and last_code < last_end:
+                    for r in range(n_components):  # no view of a row: counting references to it would take longer
+                        posterior[i, r] *= tables[start + code, r] * tables[last_start + last_code, r]
+                elif code < end:
                     for r in range(n_components):
                         posterior[i, r] *= tables[start + code, r]
-            if checks[column]:
+                elif both and last_code < last_end:
+                    for r in range(n_components):
+                        posterior[i, r] *= tables[last_start + last_code, r]
+            column = last + 1
+            if checks[last]:
                 for i in range(n_here):
                     largest = posterior[i, 0]
                     for r in range(1, n_components):

@@ -70,6 +70,58 @@ def weights_of(
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def held_out_of(
+    masses: AnyArray,
+    atoms: AnyArray,
+    ends: AnyArray,
+    training: AnyArray,
+    held: AnyArray,
+    prior: AnyArray,
+    tol: float,
+    least_gain: float,
+    max_steps: int,
+    trace: float,
+    scores: AnyArray,
+) -> None:
+    """Fill the mean log-likelihoods (C, K) of held-out counts under C mixtures, each fitted to K training counts.
+
+    Parameters
+    ----------
+    masses : array of shape (I, L)
+        Of the atoms of all mixtures.
+    atoms : array of shape (sum of the mixtures' atoms,)
+        Positions of the atoms of each mixture, one mixture after the other.
+    ends : array of shape (C,)
+        Where the atoms of each mixture end.
+    training, held : arrays of shape (K, I)
+        Counts of bins, each row divided by its sum.
+    prior : array of shape (K,)
+        Prior count of all atoms together, divided like the training counts.
+    tol, least_gain, max_steps : see `weights_of`
+    trace : float
+        Share of every fitted mixture that is spread evenly over its atoms.
+    scores : array of shape (C, K)
+    """
+    n_bins, start = len(masses), 0
+    for mixture in range(len(ends)):
+        n_atoms = ends[mixture] - start
+        own, weights = np.empty((n_bins, n_atoms)), np.empty((len(training), n_atoms))
+        for i in range(n_bins):
+            for l in range(n_atoms):
+                own[i, l] = masses[i, atoms[start + l]]
+        start = ends[mixture]
+        weights_of(own, training, prior / n_atoms, tol, least_gain, max_steps, weights)
+        for k in range(len(held)):
+            scores[mixture, k] = 0.0
+            for i in range(n_bins):
+                if held[k, i] > 0:
+                    inside = 0.0
+                    for l in range(n_atoms):
+                        inside += own[i, l] * ((1 - trace) * weights[k, l] + trace / n_atoms)
+                    scores[mixture, k] += held[k, i] * np.log(inside)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _updated(
     masses: AnyArray, shares: AnyArray, prior: float, weights: AnyArray, update: AnyArray
 ) -> tuple[float, float]:

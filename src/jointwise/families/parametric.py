@@ -31,13 +31,14 @@ class ParametricFamily(Family):
         expected = f"The parameters ({', '.join(names)}) of {self.name} must be numbers or 1-D arrays of one length"
         try:
             given = [np.asarray(getattr(self, name), dtype=float) for name in names]
-            arrays = np.broadcast_arrays(*given, np.zeros(1))[:-1]
+            shape = np.broadcast(*given, np.zeros(1)).shape
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"{expected}: {cause(error)}.") from error
-        if arrays[0].ndim != 1 or arrays[0].size == 0:
-            raise InputError(f"{expected}, at least one; got shape {arrays[0].shape}.")
-        for name, array in zip(names, arrays, strict=True):
-            value = array.copy()
+        if len(shape) != 1 or shape[0] == 0:
+            raise InputError(f"{expected}, at least one; got shape {shape}.")
+        for name, array in zip(names, given, strict=True):
+            value = np.empty(shape)
+            value[:] = array
             value.setflags(write=False)
             object.__setattr__(self, name, value)
             self._require(np.isfinite(value), name, "finite")

@@ -81,10 +81,12 @@ def tidied(factors: Factors, problem: RowsProblem) -> Factors:
     conditionals = problem.conditionals(stacked)
     kept: list[int] = []
     starts = [bins.start for bins in problem.bin_slices]
+    first = conditionals[problem.bin_slices[0]]  # most components differ here already
     for r in range(len(order)):
-        apart = np.abs(conditionals[:, kept] - conditionals[:, r : r + 1])
+        near = [kept[i] for i in np.flatnonzero(np.abs(first[:, kept] - first[:, r : r + 1]).sum(axis=0) / 2 < SAME)]
+        apart = np.abs(conditionals[:, near] - conditionals[:, r : r + 1])
         distances = np.add.reduceat(apart, starts, axis=0).max(axis=0) / 2
-        twin = next((k for k, distance in zip(kept, distances, strict=True) if distance < SAME), None)
+        twin = next((k for k, distance in zip(near, distances, strict=True) if distance < SAME), None)
         if twin is None:
             kept.append(r)
             continue

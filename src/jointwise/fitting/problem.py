@@ -13,6 +13,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.engines.atoms import Masses, Places
 from jointwise.exceptions import InputError
 from jointwise.fitting.possible import UNMET_ROWS
+from jointwise.fitting.result import Models
 from jointwise.marginals.pairwise import PairwiseMarginals
 from jointwise.rows.base import Rows
 from jointwise.solvers import PairwiseProblem, RowsProblem, simplex_weights
@@ -39,6 +40,24 @@ def rows_problem(rows: Rows, dictionaries: Sequence[Dictionary], beta: float) ->
 def all_masses(dictionaries: Sequence[Dictionary], axes: Sequence[Axis]) -> tuple[Masses, ...]:
     """Return the masses of each column's atoms on the bins of its axis."""
     return tuple(bin_masses(dictionary, axis) for dictionary, axis in zip(dictionaries, axes, strict=True))
+
+
+def masses_of_models(models: Models, axes: Sequence[Axis]) -> list[tuple[Masses, ...]]:
+    """Return the masses of the atoms of each model; those of all models of a column are computed in one call."""
+    columns = [_masses_of_several(own, axis) for own, axis in zip(zip(*models, strict=True), axes, strict=True)]
+    return list(zip(*columns, strict=True))
+
+
+def _masses_of_several(dictionaries: Sequence[Dictionary], axis: Axis) -> list[Masses]:
+    distinct = {id(d): d for d in dictionaries}
+    if all(d.bins(axis) is None for d in distinct.values()):
+        together = Dictionary(tuple(family for d in distinct.values() for family in d.families))
+        ends = np.cumsum([d.n_atoms for d in distinct.values()])
+        found: Sequence[Masses] = np.split(together.masses(axis), ends[:-1], axis=1)
+    else:
+        found = [bin_masses(d, axis) for d in distinct.values()]
+    by_id = dict(zip(distinct, found, strict=True))
+    return [by_id[id(d)] for d in dictionaries]
 
 
 def problem_of_masses(rows: Rows, masses: tuple[Masses, ...], beta: float) -> RowsProblem:

@@ -24,14 +24,14 @@ from jointwise.fitting.models import close_checkpoint, written_on_interrupt
 from jointwise.fitting.options import Options
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.possible import made_possible
-from jointwise.fitting.problem import rows_problem
+from jointwise.fitting.problem import masses_of_models, problem_of_masses
 from jointwise.fitting.result import Choice, Fit
 from jointwise.fitting.starts import first_point, starts_per_model, tolerance
 from jointwise.joint.check import Check
 from jointwise.joint.density import MOST_VERDICT, JointDensity
 from jointwise.joint.tails import lighter_tails
 from jointwise.rows.base import Rows
-from jointwise.solvers import Factors, RowsEM, Solution, Status, solve
+from jointwise.solvers import Factors, RowsEM, RowsProblem, Solution, Status, solve
 
 Callback = Callable[[int, float], None]
 
@@ -100,10 +100,11 @@ def _fit_models(
     fitted: list[Learned] = []
     stages: dict[str, Solution[Factors]] = {}
     n_models = len(choice.models)
-    for model, dictionaries in enumerate(choice.models):
+    for model, masses in enumerate(masses_of_models(choice.models, rows.axes)):
         record = ModelRecord(checkpoint, f"model {model + 1}")
         try:
-            learned, solution = _fit_model(rows, dictionaries, choice, options, rng, callback, record)
+            problem = problem_of_masses(rows, masses, choice.beta or 0.0)
+            learned, solution = _fit_model(rows, choice.models[model], problem, choice, options, rng, callback, record)
         except KeyboardInterrupt:
             if not (options.keep_on_interrupt and stages):
                 raise
@@ -121,6 +122,7 @@ def _fit_models(
 def _fit_model(
     rows: Rows,
     dictionaries: Sequence[Dictionary],
+    problem: RowsProblem,
     choice: Choice,
     options: Options,
     rng: np.random.Generator,
@@ -128,7 +130,6 @@ def _fit_model(
     record: ModelRecord,
 ) -> tuple[Learned, Solution[Factors] | None]:
     """Return one model and how its last run went; None where components have nothing to tell apart."""
-    problem = rows_problem(rows, dictionaries, choice.beta or 0.0)
     if choice.n_components == 1 or len(dictionaries) == 1:
         independence = Factors(np.ones(1), tuple(m[:, None] for m in problem.margins))
         return Learned(tuple(dictionaries), problem, independence), None

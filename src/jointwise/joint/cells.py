@@ -6,15 +6,16 @@ fall into intervals, which are finer in the tails. Every edge between two cells 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from jointwise._typing import AnyArray, BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis, BinnedAxis, DiscreteAxis, midpoints
 from jointwise.joint.events import Interval, Point, Region, Values
-from jointwise.joint.questions import interval_text, number_text, quoted, value_text
+from jointwise.joint.questions import interval_text, is_single, number_text, quoted, value_text
 from jointwise.tables.variables import OUTSIDE, Kind, Variable, as_text
 
 # A value or bin with at least this share of the rows is a cell of its own.
@@ -38,17 +39,22 @@ class Subset:
 
     Parameters
     ----------
-    text : str
-        The set as a question writes it.
+    write : callable
+        Returns the set as a question writes it; called only for what is shown.
     kind : str
         "value" (a single number), "category", "interval", "side", or "new" (categories unknown to the model).
     cells : tuple of int
         Positions of the cells.
     """
 
-    text: str
+    write: Callable[[], str]
     kind: str
     cells: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The set as a question writes it."""
+        return self.write()
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +90,15 @@ class Cells:
 
     def members(self, subsets: Iterable[Subset]) -> FloatArray:
         """Return an indicator row for each subset, with ones at its cells; shape (S, K)."""
-        subsets = list(subsets)
-        out = np.zeros((len(subsets), self.n_cells))
-        for row, subset in zip(out, subsets, strict=True):
-            row[list(subset.cells)] = 1.0
-        return out
+        return _members(list(subsets), self.n_cells)
+
+
+def _members(subsets: Sequence[Subset], n_cells: int) -> FloatArray:
+    """Return an indicator row for each subset, with ones at its cells; shape (S, K)."""
+    out = np.zeros((len(subsets), n_cells))
+    rows = np.repeat(np.arange(len(subsets)), [len(subset.cells) for subset in subsets])
+    out[rows, [cell for subset in subsets for cell in subset.cells]] = 1.0
+    return out
 
 
 def cells_of_bins(
@@ -117,10 +127,11 @@ def cells_of_bins(
     n_cells = int(groups.max()) + 1
     grouped = np.zeros((n_cells, masses.shape[1]))
     np.add.at(grouped, groups, masses)
-    shares = np.bincount(groups, counts, n_cells) / max(counts.sum(), 1.0)
-    # only the smaller side of each edge is compared: the other has the same error
-    smaller = [min(pair, key=lambda side: float(shares[list(side.cells)].sum())) for pair in sides]
+    held = np.bincount(groups, counts, n_cells)
     both = [side for pair in sides for side in pair]
+    rows = (_members(both, n_cells) @ held).reshape(-1, 2)
+    # only the smaller side of each edge is compared: the other has the same error
+    smaller = [pair[int(upper < lower)] for pair, (lower, upper) in zip(sides, rows, strict=True)]
     known = [subset for subset in subsets if subset.kind != "new"]
     asked, given = _distinct([*subsets, *smaller]), _distinct([*known, *both])
     return Cells(variable.name, grouped, tuple(regions), np.append(groups, n_cells)[codes], asked, given)
@@ -212,21 +223,30 @@ def _categories(variable: Variable, counts: FloatArray, model: FloatArray) -> _G
     for g in range(int(groups.max()) + 1):
         held = np.flatnonzero(groups == g)
         regions.append(Values(tuple((held - offset).astype(float).tolist())))
-        kind = "new" if held[0] < offset else "category"
-        subsets.append(Subset(f"{name}={names[held[0]]}", kind, (g,)))
-        if len(held) > 1:
-            several = ", ".join(names[i] for i in held) if len(held) <= NAMED else f"{len(held)} rarer ones"
-            subsets[-1] = Subset(f"{name} in {{{several}}}", "category", (g,))
+        kind = "new" if held[0] < offset and len(held) == 1 else "category"
+        subsets.append(Subset(partial(_categories_text, name, [names[i] for i in held]), kind, (g,)))
     if not variable.ordered or len(counts) > MOST_CATEGORIES:
         return groups, regions, subsets, []
     sides = [
         (
-            Subset(f"{name} <= {names[i]}", "side", tuple(range(offset, i + 1))),
-            Subset(f"{name} > {names[i]}", "side", tuple(range(i + 1, len(counts)))),
+            Subset(partial("{} <= {}".format, name, names[i]), "side", tuple(range(offset, i + 1))),
+            Subset(partial("{} > {}".format, name, names[i]), "side", tuple(range(i + 1, len(counts)))),
         )
         for i in range(offset, len(counts) - 1)
     ]
     return groups, regions, subsets, sides
+
+
+def _categories_text(name: str, categories: Sequence[str]) -> str:
+    """Write one or several categories of a column.
+
+    >>> _categories_text("size", ["S"]), _categories_text("size", ["S", "L"]), _categories_text("size", list("abcde"))
+    ('size=S', 'size in {S, L}', 'size in {5 rarer ones}')
+    """
+    if len(categories) == 1:
+        return f"{name}={categories[0]}"
+    several = ", ".join(categories) if len(categories) <= NAMED else f"{len(categories)} rarer ones"
+    return f"{name} in {{{several}}}"
 
 
 # ---- numbers -------------------------------------------------------------------------------------------------
@@ -254,23 +274,28 @@ def _intervals(variable: Variable, axis: BinnedAxis, counts: FloatArray) -> _Gro
     ends = zip(np.concatenate([[-np.inf], np.nextafter(cuts, np.inf)]), high, strict=True)
     regions: list[Region] = [Interval(float(first), float(last)) for first, last in ends]
     regions += [Point(float(spike)) for spike in spikes]
-    subsets = []
-    for g in range(n_groups):
-        text = interval_text(variable, low[g], high[g])
-        single = np.isfinite(high[g]) and text == value_text(variable, np.floor(high[g]))
-        kind = "value" if single else "interval"
-        left_out = [number_text(variable, s) for s in spikes if low[g] < s <= high[g]]
-        subsets.append(Subset(f"{text} without {', '.join(left_out)}" if left_out else text, kind, (g,)))
-    subsets += [Subset(value_text(variable, s), "value", (n_groups + k,)) for k, s in enumerate(spikes)]
+    single = is_single(variable, low, high)
+    subsets = [
+        Subset(partial(_interval_text, variable, low[g], high[g], spikes), "value" if single[g] else "interval", (g,))
+        for g in range(n_groups)
+    ]
+    subsets += [Subset(partial(value_text, variable, s), "value", (n_groups + k,)) for k, s in enumerate(spikes)]
     sides = []
-    for g, cut in enumerate(cuts):
+    for g, cut in enumerate(cuts.tolist()):
         lower = [*range(g + 1), *(n_groups + k for k, s in enumerate(spikes) if s <= cut)]
         upper = [*range(g + 1, n_groups), *(n_groups + k for k, s in enumerate(spikes) if s > cut)]
         sides.append((
-            Subset(interval_text(variable, -np.inf, cut), "side", tuple(lower)),
-            Subset(interval_text(variable, cut, np.inf), "side", tuple(upper)),
+            Subset(partial(interval_text, variable, -np.inf, cut), "side", tuple(lower)),
+            Subset(partial(interval_text, variable, cut, np.inf), "side", tuple(upper)),
         ))  # fmt: skip
     return groups, regions, subsets, sides
+
+
+def _interval_text(variable: Variable, low: float, high: float, spikes: FloatArray) -> str:
+    """Write the interval (low, high] without the spikes in it, which are cells of their own."""
+    text = interval_text(variable, low, high)
+    left_out = [number_text(variable, s) for s in spikes if low < s <= high]
+    return f"{text} without {', '.join(left_out)}" if left_out else text
 
 
 def _starts(counts: FloatArray, total: float) -> BoolArray:

@@ -23,7 +23,7 @@ MOST_TABLES = 300
 # Cells of a pair of columns for which the exact interval is computed: those of the largest approximate error.
 EXACT = 3
 # Answers that are compared at a time: more would leave the processor's cache.
-TOGETHER = 15_000
+TOGETHER = 60_000
 
 
 class PairChecks:

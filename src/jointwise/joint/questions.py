@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jointwise._typing import BoolArray, FloatArray
 from jointwise.joint.events import Alternatives, AnyOf, Interval, Point, Values
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.variables import Kind, Schema, Variable, as_text
@@ -39,7 +40,7 @@ def interval_text(variable: Variable, low: float, high: float) -> str:
     ('age in 30..40', 'age=40', 'age <= 17')
     """
     name = quoted(variable.name)
-    whole = variable.kind is Kind.INTEGER or variable.dtype == "date"
+    whole = _is_whole(variable)
     first, last = (np.floor(low) + 1, np.floor(high)) if whole else (low, high)
     if np.isneginf(low) and np.isposinf(high):
         return f"{name} in .."
@@ -50,6 +51,19 @@ def interval_text(variable: Variable, low: float, high: float) -> str:
     if first == last:
         return value_text(variable, first)
     return f"{name} in {number_text(variable, first)}..{number_text(variable, last)}"
+
+
+def is_single(variable: Variable, low: FloatArray, high: FloatArray) -> BoolArray:
+    """Whether the interval (low, high] of a variable of whole numbers holds just one of them.
+
+    >>> is_single(Variable("age", "integer"), np.array([39.5, 29.5]), np.array([40.5, 40.5]))
+    array([ True, False])
+    """
+    return np.asarray(_is_whole(variable) & (np.floor(low) + 1 == np.floor(high)))
+
+
+def _is_whole(variable: Variable) -> bool:
+    return variable.kind is Kind.INTEGER or variable.dtype == "date"
 
 
 def value_text(variable: Variable, value: float) -> str:

@@ -195,3 +195,18 @@ def test_a_row_that_is_impossible_under_a_choice_decides_and_one_impossible_unde
     assert search.difference(first, tried, second, tried) == np.inf
     assert search.difference(second, tried, first, tried) == -np.inf
     assert search.difference(second, tried, second, tried) == 0
+
+
+def test_a_climb_ends_where_differences_lead_in_a_circle():
+    circle = [(4, 1.0), (4, 3.0), (8, 3.0), (8, 1.0)]
+
+    class Circular(search._Search):
+        def _difference(self, one, other):
+            places = [(self._numbers[at[0]], self._betas[at[1]]) for at in (one, other)]
+            if not all(place in circle for place in places):
+                return -1.0
+            return 1.0 if (circle.index(places[0]) - circle.index(places[1])) % 4 == 1 else -1.0
+
+    fold = SimpleNamespace(rest=coded(clusters(300, 2.0)))
+    found = Circular([fold], (), (2, 4, 8), (0.3, 1.0, 3.0), 0, None)
+    assert found.climb(4, 1.0) in circle

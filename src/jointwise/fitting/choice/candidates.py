@@ -227,7 +227,7 @@ def _densities(margin: _Margin) -> Iterator[Dictionary]:
 
 def _even_grid(margin: _Margin, family: str, n: int, ratio: float) -> Dictionary:
     scale = max(ratio * margin.spread / (n - 1), margin.least_scale)
-    return Dictionary.grid(family, margin.low, margin.high, n=n, scale=scale)
+    return Dictionary((FAMILIES[family](loc=np.linspace(margin.low, margin.high, n), scale=scale),))  # type: ignore[arg-type]
 
 
 def _quantile_grid(margin: _Margin, family: str, n: int) -> Dictionary:
@@ -276,7 +276,7 @@ def as_given(variable: Variable, dictionary: Dictionary) -> Dictionary:
     return _within(variable, _as_kind(variable, dictionary))
 
 
-def sharpened(variable: Variable, axis: Axis, counts: FloatArray, dictionary: Dictionary) -> Dictionary:
-    """Return a dictionary with narrow atoms added: what is narrow inside a component may be hidden in the margin."""
+def narrow_atoms(variable: Variable, axis: Axis, counts: FloatArray) -> Dictionary | None:
+    """Return narrow atoms to add to a dictionary: what is narrow inside a component may be hidden in the margin."""
     margin = _Margin(variable, axis, counts)
-    return dictionary if margin.is_empty else dictionary + margin.atoms(_quantile_grid(margin, "gaussian", SHARP))
+    return None if margin.is_empty else margin.atoms(_quantile_grid(margin, "gaussian", SHARP))

@@ -14,16 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from jointwise._checks import unknown_name
-from jointwise._typing import FloatArray
+from jointwise._typing import FloatArray, IntArray
 from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary, innermost
+from jointwise.engines.compiled_margins import held_out_of
+from jointwise.engines.compiled_parts import locked
 from jointwise.families import Gaussian, Laplace
-from jointwise.fitting.choice.candidates import FAMILIES, Pool, as_given, candidate_dictionaries, sharpened
+from jointwise.fitting.choice.candidates import FAMILIES, Pool, as_given, candidate_dictionaries, narrow_atoms
 from jointwise.fitting.choice.folds import split_counts
 from jointwise.fitting.counted import Counted
 from jointwise.fitting.problem import smoothing_rows
 from jointwise.fitting.result import Models
-from jointwise.solvers import mean_log_likelihood, simplex_weights
 from jointwise.tables.variables import Schema, Variable
 
 N_FOLDS = 5
@@ -81,7 +82,7 @@ def dictionary_options(
     """
     scored = list(_given_or_scored(counted, given, rng))
     first = _models(scored, n_models)
-    options = [tuple(_all_sharpened(counted, given, model) for model in first)]
+    options = [_all_sharpened(counted, given, first)]
     if families:
         of_one = ([d if isinstance(d, Dictionary) else d.of(f) for d in scored] for f in FAMILIES.values())
         options += [_models(chosen, n_models) for chosen in of_one]
@@ -112,13 +113,14 @@ def check_given(given: Mapping[str, Dictionary], schema: Schema) -> None:
             raise unknown_name("variable in dictionaries:", name, schema.names)
 
 
-def _all_sharpened(
-    counted: Counted, given: Mapping[str, Dictionary], model: Sequence[Dictionary]
-) -> tuple[Dictionary, ...]:
-    """Return a model's dictionaries, with narrow atoms added to those that were chosen and are densities."""
+def _all_sharpened(counted: Counted, given: Mapping[str, Dictionary], models: Models) -> Models:
+    """Return models with narrow atoms added to the dictionaries that were chosen and are densities."""
+    narrow = [
+        None if variable.name in given or d.is_identity else narrow_atoms(variable, axis, counted.marginal(n))
+        for n, (variable, axis, d) in enumerate(zip(counted.schema, counted.axes, models[0], strict=True))
+    ]
     return tuple(
-        d if variable.name in given or d.is_identity else sharpened(variable, axis, counted.marginal(n), d)
-        for n, (variable, axis, d) in enumerate(zip(counted.schema, counted.axes, model, strict=True))
+        tuple(d if more is None else d + more for d, more in zip(model, narrow, strict=True)) for model in models
     )
 
 
@@ -150,15 +152,9 @@ def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.G
     candidates = list(candidate_dictionaries(variable, axis, counts))
     if len(candidates) == 1:
         return _Scored(candidates, np.zeros((1, N_FOLDS)))
-    folds = split_counts(counts, N_FOLDS, rng)
-    return _Scored(candidates, np.stack([held_out(masses, folds) for masses in _each_masses(candidates, axis)]))
-
-
-def _each_masses(candidates: Sequence[Dictionary], axis: Axis) -> Iterator[FloatArray]:
-    """Yield the bin masses of each candidate; atoms of one kind are computed together, and those shared once."""
     pool = Pool(candidates)
-    masses = pool.joined.masses(axis)
-    yield from (masses[:, pool.columns(candidate)] for candidate in candidates)
+    folds = split_counts(counts, N_FOLDS, rng)
+    return _Scored(candidates, held_out(pool.joined.masses(axis), list(map(pool.columns, candidates)), folds))
 
 
 def as_good_as_best(scores: FloatArray, slack: float) -> list[int]:
@@ -185,19 +181,36 @@ def as_good_as_best(scores: FloatArray, slack: float) -> list[int]:
     return [int(i) for i in ranked[behind.mean(axis=1) <= slack * error]]
 
 
-def held_out(masses: FloatArray, folds: FloatArray) -> FloatArray:
-    """Mean log-likelihood of each fold under the weights fitted to the others; shape (folds,).
+def held_out(masses: FloatArray, mixtures: Sequence[IntArray], folds: FloatArray) -> FloatArray:
+    """Mean log-likelihood of each fold under the weights fitted to the others; shape (mixtures, folds).
 
     A trace of every atom is mixed in: a bin that only the fold has met is then unlikely, not impossible.
+
+    Parameters
+    ----------
+    masses : array of shape (I, L)
+        Probability of each bin under each atom of any mixture.
+    mixtures : sequence of arrays
+        Positions of the atoms of each mixture.
+    folds : array of shape (I, folds)
+        Counts of bins.
     """
-    training = folds.sum(axis=1, keepdims=True) - folds
-    n_rows = folds.sum()
-    weights = simplex_weights(
-        masses,
-        training,
-        prior=smoothing_rows(n_rows),
-        tol=SELECTION_TOL,
-        least_gain=SELECTION_GAIN / n_rows,
-        max_steps=SELECTION_STEPS,
+    met = folds.any(axis=1)  # other bins move nothing
+    held = folds[met].T
+    training = held.sum(axis=0) - held
+    n_held, n_training, n_rows = held.sum(axis=1), training.sum(axis=1), folds.sum()
+    scores = np.empty((len(mixtures), len(held)))
+    held_out_of(
+        locked(masses[met]),
+        locked(np.concatenate(mixtures)),
+        locked(np.cumsum([len(atoms) for atoms in mixtures])),
+        locked(training / np.where(n_training > 0, n_training, 1.0)[:, None]),
+        locked(held / np.where(n_held > 0, n_held, 1.0)[:, None]),
+        locked(smoothing_rows(n_rows) / np.where(n_training > 0, n_training, 1.0)),
+        SELECTION_TOL,
+        SELECTION_GAIN / max(n_rows, 1.0),
+        SELECTION_STEPS,
+        TRACE,
+        scores,
     )
-    return mean_log_likelihood(masses, folds, (1 - TRACE) * weights + TRACE / len(weights))
+    return scores

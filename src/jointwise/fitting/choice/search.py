@@ -41,8 +41,8 @@ MODELS = ((10_000, 5), (50_000, 3))
 ROWS_PER_COMPONENT = 5
 # Smallest gain, in nats per row, that keeps the search going.
 LEAST_GAIN = 1e-4
-# Runs that are only compared stop early.
-SEARCH_TOL, SEARCH_STEPS = 1e-4, 15
+# Runs that are only compared stop early: on fewer rows than this, after fewer steps.
+SEARCH_TOL, SEARCH_STEPS, FEW_STEPS, FEW_ROWS = 1e-4, 15, 8, 1_000
 # Runs whose factors have at most so many entries are kept for the averages they are part of.
 MOST_KEPT = 100_000
 # Learning atoms takes longer than all else, so it must gain more, in nats per row.
@@ -303,25 +303,26 @@ class _Search:
         self.fits: dict[tuple[int, int, float, int], Factors] = {}
 
     def climb(self, n_components: int, beta: float) -> tuple[int, float]:
-        """Return the number of components and beta with the highest score found uphill from a place."""
+        """Return the number of components and beta with the highest score found uphill from a place.
+
+        A place that was left is not taken again: differences of which some are of one fold could lead in a circle.
+        """
         at = _position(self._numbers, n_components), _position(self._betas, beta)
-        while True:
-            there = self._moved(at, (0, -1))
-            if there == at:
-                there = self._moved(at, (1, 0))
-            if there == at:
-                break
-            at = there
+        left: set[tuple[int, int]] = set()
+        while at not in left:
+            left.add(at)
+            there = self._moved(at, (0, -1), left)
+            at = there if there != at else self._moved(at, (1, 0), left)
         if self._numbers[0] == 1 and at[0] > 0 and not self._difference(at, (0, at[1])) > LEAST_GAIN:
             at = 0, at[1]
         return self._numbers[at[0]], self._betas[at[1]]
 
-    def _moved(self, at: tuple[int, int], rung: tuple[int, int]) -> tuple[int, int]:
+    def _moved(self, at: tuple[int, int], rung: tuple[int, int], left: set[tuple[int, int]]) -> tuple[int, int]:
         """Return the next place in a direction if it gains, else the one behind if that does, else the place."""
         for sign in (1, -1):
             there = at[0] + sign * rung[0], at[1] + sign * rung[1]
             exists = 0 <= there[0] < len(self._numbers) and 0 <= there[1] < len(self._betas)
-            if exists and self._difference(there, at) > LEAST_GAIN:
+            if exists and there not in left and self._difference(there, at) > LEAST_GAIN:
                 return there
         return at
 
@@ -360,7 +361,8 @@ class _Search:
         factors = self.fits.get(key)
         if factors is None:
             rng = np.random.default_rng((self._seed + k, model))
-            factors = short_run(replace(fold.merged, beta=tried.beta), tried.n_components, rng)
+            n_steps = FEW_STEPS if fold.rest.n_rows < FEW_ROWS else SEARCH_STEPS
+            factors = short_run(replace(fold.merged, beta=tried.beta), tried.n_components, rng, max_steps=n_steps)
             if factors.point.size <= MOST_KEPT:
                 self.fits[key] = factors
         fitted = Learned(self._dictionaries, replace(fold.problem, beta=tried.beta), factors)
@@ -403,10 +405,17 @@ def _prepare(wanted: Sequence[tuple[_Search, Tried, int]]) -> None:
         one.book.keep(tried, k, scores)
 
 
-def short_run(problem: RowsProblem, n_components: int, rng: np.random.Generator, n_starts: int = 1) -> Factors:
+def short_run(
+    problem: RowsProblem,
+    n_components: int,
+    rng: np.random.Generator,
+    *,
+    n_starts: int = 1,
+    max_steps: int = SEARCH_STEPS,
+) -> Factors:
     """Return factors after a few steps, from the best of some starts: enough to compare choices by."""
     runs: list[Solution[Factors]] = [
-        solve(RowsEM(start_around(problem.margins, n_components, rng), tol=SEARCH_TOL), problem, max_steps=SEARCH_STEPS)
+        solve(RowsEM(start_around(problem.margins, n_components, rng), tol=SEARCH_TOL), problem, max_steps=max_steps)
         for _ in range(n_starts)
     ]
     return min(runs, key=lambda run: float(run.history[-1])).value
@@ -418,7 +427,8 @@ def short_fit(rows: Rows, choice: Choice, rng: np.random.Generator, n_starts: in
     problem = rows_problem(rows, dictionaries, choice.beta or 0.0)
     n_components = 1 if len(dictionaries) == 1 else choice.n_components
     few = 1 if n_components == 1 else min(n_starts, int(np.ceil(MANY_COMPONENTS / n_components)))
-    fitted = Learned(tuple(dictionaries), problem, short_run(merged_bins(rows, problem)[1], n_components, rng, few))
+    factors = short_run(merged_bins(rows, problem)[1], n_components, rng, n_starts=few)
+    fitted = Learned(tuple(dictionaries), problem, factors)
     return learn_atoms(fitted, rows.axes, tol=SEARCH_TOL) if choice.learn_dictionary and n_components > 1 else fitted
 
 
