@@ -63,13 +63,15 @@ def fit_blocks(
         design = Design.of(rows, coarse, options.warp, rng, choice.dictionaries if choice else None)
         rows = rows.regrouped(design.axes)
         chosen = choice or choose_blocks(design, rows, options, rng, checkpoint)
+        problem = design.problem(rows, chosen.nu, chosen.beta)
         coded, kept = rows, checkpoint
 
         def fit_model(model: int, seed: int) -> Solution[BlockFactors]:
             record = BlockRecord(kept, f"model {model}")
-            return _fit_model(design, coded, chosen, options, seed, callback, record)
+            return _fit_model(design, problem, coded, chosen, options, seed, callback, record)
 
-        stages = fit_models(chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
+        n_models = 1 if chosen.n_components == 1 else chosen.n_models  # one component has one place to go
+        stages = fit_models(n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
     close_checkpoint(checkpoint, stages)
     fitted = [run.value.take(alive(run.value.weights, rows.n_rows).tolist()) for run in stages.values()]
     wide = [widened(factors, rows.n_rows, chosen.nu) for factors in fitted]
@@ -81,6 +83,7 @@ def fit_blocks(
 
 def _fit_model(
     design: Design,
+    problem: BlocksProblem,
     rows: Rows,
     choice: BlockChoice,
     options: BlockOptions,
@@ -95,13 +98,12 @@ def _fit_model(
     """
     rng = np.random.default_rng(seed)
     parts = growing_parts(rows, rng)
-    problem = design.problem(rows, choice.nu, choice.beta)
     tol = max(coarser(options.tol, rows.n_rows), choice.tol)
     begun = record.begun(problem, choice.n_components)
     if begun is None:
         sample = parts[0] if parts else in_memory(rows)
         groups = start_groups(design, sample, choice.n_components, rng)
-        some = design.problem(sample, choice.nu, choice.beta)
+        some = problem if sample is rows else design.problem(sample, choice.nu, choice.beta)
         begun = settled_start(design, some, sample, choice.n_components, groups, tol)
         begun = replace(problem, scale=begun[0].scale), begun[1]
         record.begin(begun[0].scale, begun[1])
