@@ -11,6 +11,7 @@ from jointwise.axes import Axis
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks.choice import BlockChoice, choose_blocks
 from jointwise.fitting.blocks.design import Design
+from jointwise.fitting.blocks.designs import Designs
 from jointwise.fitting.blocks.options import IDENTIFYING, BlockOptions
 from jointwise.fitting.blocks.record import BlockRecord
 from jointwise.fitting.blocks.result import BlockFit
@@ -34,6 +35,7 @@ def fit_blocks(
     callback: Callback | None = None,
     *,
     choice: BlockChoice | None = None,
+    designs: Designs | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> BlockFit:
     """Fit a mixture with a Gaussian block to coded rows: the mode of the posterior, or the average of several.
@@ -50,17 +52,20 @@ def fit_blocks(
         Called with the steps taken and the objective, at every step of the runs of each model.
     choice : BlockChoice, optional
         What to fit; by default it is chosen by held-out rows.
+    designs : Designs, optional
+        What is known of columns already.
     checkpoint : Checkpoint, optional
         Where the fit keeps how far it is; by default the file that the options name.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     names = rows.schema.names
-    rows, columns = in_canonical_order(rows)
-    rows, coarse = rows.on(options.device), [coarse[n] for n in columns]
+    ordered, columns = in_canonical_order(rows)
+    rows, coarse = ordered.on(options.device), [coarse[n] for n in columns]
     checkpoint = checkpoint or open_checkpoint(rows, options, rng, IDENTIFYING)
     with written_on_interrupt(checkpoint):
-        design = Design.of(rows, coarse, options.warp, rng, choice.dictionaries if choice else None)
+        designs = designs or Designs(options.warp)
+        design = designs.of(ordered, coarse, rng, choice.dictionaries if choice else None)
         rows = rows.regrouped(design.axes)
         chosen = choice or choose_blocks(design, rows, options, rng, checkpoint)
         problem = design.problem(rows, chosen.nu, chosen.beta)
