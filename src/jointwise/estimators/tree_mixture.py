@@ -24,8 +24,9 @@ from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 
-# What a short look fits.
+# What a short look fits: trees, of fewer rows fewer, and of columns whose pairs have more states than this in all trees.
 LOOK_COMPONENTS, LOOK_STATES, LOOK_PRIOR = 8, 16, (10.0, 30.0)
+LOOK_ROWS, LOOK_ENTRIES = 8, 1 << 22
 
 
 class TreeMixture(ExpertEstimator[TreeOptions]):
@@ -220,11 +221,12 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
 
         def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
             design = TreeDesign.of(rows, columns.coarse_of(rows), rng, known)
-            space = design.space(LOOK_STATES)
+            space = design.even_space(LOOK_STATES)
             some = in_order(rows.regrouped(space.axes))
             assert isinstance(some, CodedRows)  # held in memory, as folds are
             problem = space.problem(some, *LOOK_PRIOR)
-            factors = short_run(problem, some, min(LOOK_COMPONENTS, max(len(some) // 8, 1)), rng)
+            most = min(len(some) // LOOK_ROWS, LOOK_ENTRIES // max(len(problem.known.tables), 1))
+            factors = short_run(problem, some, min(LOOK_COMPONENTS, max(most, 1)), rng)
             return JointDensity(some.schema, space.expert(factors, problem.known.margins))
 
         def choose(
