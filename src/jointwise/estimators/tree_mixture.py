@@ -24,8 +24,9 @@ from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 
-# What a short look fits: trees, of fewer rows fewer, and of columns whose pairs have more states than this in all trees.
+# What a short look fits.
 LOOK_COMPONENTS, LOOK_STATES, LOOK_PRIOR = 8, 16, (10.0, 30.0)
+# A tree of it needs this many rows, and all its trees have at most this many pairs of states.
 LOOK_ROWS, LOOK_ENTRIES = 8, 1 << 22
 
 
