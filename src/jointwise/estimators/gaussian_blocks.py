@@ -189,7 +189,7 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
 
         def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
             design = designs.of(rows, columns.coarse_of(rows), rng, known)
-            some = in_order(rows.regrouped(design.axes))
+            some = in_order(design.coded(rows))
             assert isinstance(some, CodedRows)  # held in memory, as folds are
             d = len(design.columns)
             problem = design.problem(some, max(LOOK_NU, float(d)), options.beta)
@@ -205,7 +205,7 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
             chosen = (other for other in others.values() if isinstance(other, BlockChoice) and other.suits(options))
             found = next(chosen, None)  # one search serves all warps
             if found is None:
-                found = choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
+                found = choose_blocks(design, design.coded(rows), options, rng, checkpoint)
             return replace(found, dictionaries=design.chosen)
 
         def learn(

@@ -23,6 +23,7 @@ from jointwise.joint.density import JointDensity
 from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
+from jointwise.solvers.trees_em import chow_liu
 
 # What a short look fits.
 LOOK_COMPONENTS, LOOK_STATES, LOOK_PRIOR = 8, 16, (10.0, 30.0)
@@ -227,7 +228,10 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
             assert isinstance(some, CodedRows)  # held in memory, as folds are
             problem = space.problem(some, *LOOK_PRIOR)
             most = min(len(some) // LOOK_ROWS, LOOK_ENTRIES // max(len(problem.known.tables), 1))
-            factors = short_run(problem, some, min(LOOK_COMPONENTS, max(most, 1)), rng)
+            if most < 2:  # one tree follows from the pairs
+                factors = chow_liu(problem.known, problem.n_rows + problem.gamma, problem.alpha)
+            else:
+                factors = short_run(problem, some, min(LOOK_COMPONENTS, most), rng)
             return JointDensity(some.schema, space.expert(factors, problem.known.margins))
 
         def choose(

@@ -66,7 +66,7 @@ def fit_blocks(
     with written_on_interrupt(checkpoint):
         designs = designs or Designs(options.warp)
         design = designs.of(ordered, coarse, rng, choice.dictionaries if choice else None)
-        rows = rows.regrouped(design.axes)
+        rows = design.coded(rows)
         chosen = choice or choose_blocks(design, rows, options, rng, checkpoint)
         problem = design.problem(rows, chosen.nu, chosen.beta)
         coded, kept = rows, checkpoint
@@ -80,7 +80,9 @@ def fit_blocks(
     close_checkpoint(checkpoint, stages)
     fitted = [run.value.take(alive(run.value.weights, rows.n_rows).tolist()) for run in stages.values()]
     wide = [widened(factors, rows.n_rows, chosen.nu) for factors in fitted]
-    density = JointDensity(rows.schema, design.expert(with_tails(wide, chosen.tail), rows)).marginal(names)
+    density = JointDensity(rows.schema, design.expert(with_tails(wide, chosen.tail), rows))
+    if names != rows.schema.names:
+        density = density.marginal(names)
     final = tuple(stages.values())
     levels = level_counts(rows.schema, rows.column_counts)
     return BlockFit(density, options, chosen, rows.axes, rows.n_rows, stages, final, design, levels)
