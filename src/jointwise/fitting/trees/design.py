@@ -138,6 +138,11 @@ class TreeDesign:
         """Return the same with quantile bins as they are, which takes a fraction of the time."""
         return self._space(*self._most(n_states), {})
 
+    def sizes(self, n_states: int) -> list[int]:
+        """Return the number of states of each column in `even_space`."""
+        bins, most = self._most(n_states)
+        return [column.coarse(bins, most).n_bins for column in self.columns]
+
     def _space(self, n_bins: int, most: int, edges: Mapping[int, FloatArray]) -> StateSpace:
         """Return the states of all columns, some of them bins with given edges."""
         columns = tuple(column.states(n_bins, most, edges.get(n)) for n, column in enumerate(self.columns))
