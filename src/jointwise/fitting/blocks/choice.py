@@ -40,6 +40,9 @@ WEAKER = 2.5
 # The search begins with each of these numbers, the first with this nu; that of a large table, whose runs differ less by
 # chance, with the last alone.
 FIRST_NUMBERS, FIRST_NU = (3, 12), 20.0
+# It begins with fewer if a component had fewer rows than this for each column of the block: one that many components
+# climb away from may be best where columns are many.
+START_ROWS = 2
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
 # More rows bear more components: their number grows with this power of the rows from those that the search learned from
@@ -154,7 +157,8 @@ def choose_blocks(
     tails = TAILS if options.n_components == "auto" else TAILS[:1]
     search = _Search(design, folds, options.beta, seed, tails, checkpoint or Checkpoint())
     firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
-    starts = sorted({nearest(numbers, first) for first in firsts})
+    bearable = folds[0][1].n_rows // (START_ROWS * max(len(design.columns), 1))
+    starts = sorted({nearest(numbers, min(first, bearable)) for first in firsts})
     place = search.best(numbers, nus, starts, nearest(nus, FIRST_NU))
     averaged_over = min(n_models, N_MODELS)
     if averaged_over > 1:
