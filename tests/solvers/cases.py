@@ -1,6 +1,7 @@
 """Small problems with known answers, and what the solvers compute in plain loops."""
 
 import numpy as np
+from scipy.integrate import quad
 
 from jointwise.solvers import Factors, PairwiseProblem
 
@@ -99,3 +100,13 @@ def assert_descends(solver, problem, true_objective, n_steps):
         np.testing.assert_allclose(solver.objective(state), history[-1], rtol=1e-9)
         state = solver.step(problem, state)
     assert_never_rises(np.array(history))
+
+
+def slow_map(u, knots, slopes):
+    """The map and its slope at one coordinate, by quadrature of the slope from the first knot."""
+
+    def slope(t):
+        return float(np.interp(t, knots, slopes))
+
+    inner = knots[(knots > min(u, knots[0])) & (knots < max(u, knots[0]))]
+    return quad(slope, knots[0], u, points=inner if len(inner) else None, limit=200)[0], slope(u)

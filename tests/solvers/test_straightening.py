@@ -1,15 +1,15 @@
-"""Maps of all columns together: tables and objective against slow twins, slopes, and curves that become lines."""
+"""Maps of all columns together: objective against slow twins, slopes, and curves that become lines."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.integrate import quad
 from scipy.optimize import check_grad
+from tests.solvers.cases import slow_map
 
 from jointwise.solvers import straightening
-from jointwise.solvers.straightening import N_KNOTS, StraighteningProblem, map_tables, straightened
+from jointwise.solvers.straightening import N_KNOTS, StraighteningProblem, straightened
 
 
 def problem_of(columns, weights=None, bent=None):
@@ -31,16 +31,6 @@ def random_problem(rng):
     return problem_of(columns, rng.uniform(0.5, 2.0, n), rng.random(d) < 0.8)
 
 
-def slow_map(u, knots, slopes):
-    """The map and its slope at one coordinate, by quadrature of the slope from the first knot."""
-
-    def slope(t):
-        return float(np.interp(t, knots, slopes))
-
-    inner = knots[(knots > min(u, knots[0])) & (knots < max(u, knots[0]))]
-    return quad(slope, knots[0], u, points=inner if len(inner) else None, limit=200)[0], slope(u)
-
-
 def slow_objective(problem, z):
     """J by loops over rows and columns, from the formula of the module."""
     n, d = problem.codes.shape
@@ -60,17 +50,6 @@ def slow_objective(problem, z):
         cost += step * float((np.diff(z[c], 2) ** 2).sum()) / step**4  # the integral of z''^2
     likelihood = (problem.weights[:, None] * log_slopes).sum() / total
     return 0.5 * np.linalg.slogdet(drawn)[1] - likelihood + straightening.BEND_COST / total * cost
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_tables_are_integrals_of_the_slope(seed):
-    rng = np.random.default_rng(seed)
-    knots = rng.normal() + rng.uniform(0.1, 2.0) * np.arange(int(rng.integers(2, 8)))
-    slopes = rng.uniform(0.1, 3.0, len(knots))
-    u = rng.uniform(knots[0] - 1, knots[-1] + 1, 5)
-    rises, here = map_tables(u, knots)
-    assert_allclose(np.column_stack([rises @ slopes, here @ slopes]), [slow_map(each, knots, slopes) for each in u])
 
 
 @settings(max_examples=10, deadline=None)
@@ -124,11 +103,8 @@ def test_a_product_of_columns_becomes_a_plane():
 
     def left(slopes):
         """Share of the last column's variance that a plane through the others leaves."""
-        mapped = [
-            map_tables(u, k)[0][codes] @ s
-            for u, k, s, codes in zip(problem.coordinates, problem.knots, slopes, problem.codes.T, strict=True)
-        ]
-        return 1 / np.linalg.inv(np.corrcoef(mapped))[-1, -1]
+        mapped = problem.maps.values(slopes)[0][problem.cells]
+        return 1 / np.linalg.inv(np.corrcoef(mapped.T))[-1, -1]
 
     assert left(np.ones((3, N_KNOTS))) > 0.05
     assert left(straightened(problem)) < 1e-3

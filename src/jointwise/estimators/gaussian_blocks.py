@@ -15,7 +15,7 @@ from jointwise.estimators._density import ExpertEstimator
 from jointwise.estimators._tables import generator
 from jointwise.fitting.blocks import BlockChoice, BlockFit, BlockOptions, choose_blocks, fit_blocks
 from jointwise.fitting.blocks.choice import ROWS_PER_COMPONENT, short_run
-from jointwise.fitting.blocks.design import Design
+from jointwise.fitting.blocks.designs import Designs
 from jointwise.fitting.blocks.start import start_groups
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.learners import Known, Learner
@@ -185,10 +185,11 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
     def learner(self, name: str, columns: Columns, *, alone: bool = False) -> Learner:
         """Return how a stack learns this estimator from rows with fine axes."""
         options = self._fit_options()
+        designs = Designs(options.warp)
 
         def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
-            design = Design.of(rows, columns.coarse_of(rows), options.warp, rng, known)
-            some = in_order(rows.regrouped(design.axes))
+            design = designs.of(rows, columns.coarse_of(rows), rng, known)
+            some = in_order(design.coded(rows))
             assert isinstance(some, CodedRows)  # held in memory, as folds are
             d = len(design.columns)
             problem = design.problem(some, max(LOOK_NU, float(d)), options.beta)
@@ -200,18 +201,20 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
         def choose(
             rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known, others: Mapping[str, Any]
         ) -> BlockChoice:
-            design = Design.of(rows, columns.coarse_of(rows), options.warp, rng, known)
+            design = designs.of(rows, columns.coarse_of(rows), rng, known)
             chosen = (other for other in others.values() if isinstance(other, BlockChoice) and other.suits(options))
             found = next(chosen, None)  # one search serves all warps
             if found is None:
-                found = choose_blocks(design, rows.regrouped(design.axes), options, rng, checkpoint)
+                found = choose_blocks(design, design.coded(rows), options, rng, checkpoint)
             return replace(found, dictionaries=design.chosen)
 
         def learn(
             rows: Rows, choice: BlockChoice, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
         ) -> BlockFit:
             coarse = columns.coarse_of(rows)
-            return fit_blocks(rows, coarse, options, rng, callback, choice=choice, checkpoint=checkpoint)
+            return fit_blocks(
+                rows, coarse, options, rng, callback, choice=choice, designs=designs, checkpoint=checkpoint
+            )
 
         def single(choice: BlockChoice) -> BlockChoice:
             return replace(choice, n_models=1)

@@ -23,9 +23,12 @@ from jointwise.joint.density import JointDensity
 from jointwise.marginals import PairwiseMarginals
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
+from jointwise.solvers.trees_em import chow_liu
 
 # What a short look fits.
 LOOK_COMPONENTS, LOOK_STATES, LOOK_PRIOR = 8, 16, (10.0, 30.0)
+# A tree of it needs this many rows, and all its trees have at most this many pairs of states.
+LOOK_ROWS, LOOK_ENTRIES = 8, 1 << 22
 
 
 class TreeMixture(ExpertEstimator[TreeOptions]):
@@ -220,11 +223,15 @@ class TreeMixture(ExpertEstimator[TreeOptions]):
 
         def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
             design = TreeDesign.of(rows, columns.coarse_of(rows), rng, known)
-            space = design.space(LOOK_STATES)
+            space = design.even_space(LOOK_STATES)
             some = in_order(rows.regrouped(space.axes))
             assert isinstance(some, CodedRows)  # held in memory, as folds are
             problem = space.problem(some, *LOOK_PRIOR)
-            factors = short_run(problem, some, min(LOOK_COMPONENTS, max(len(some) // 8, 1)), rng)
+            most = min(len(some) // LOOK_ROWS, LOOK_ENTRIES // max(len(problem.known.tables), 1))
+            if most < 2:  # one tree follows from the pairs
+                factors = chow_liu(problem.known, problem.n_rows + problem.gamma, problem.alpha)
+            else:
+                factors = short_run(problem, some, min(LOOK_COMPONENTS, most), rng)
             return JointDensity(some.schema, space.expert(factors, problem.known.margins))
 
         def choose(

@@ -90,6 +90,8 @@ def _own_windows(block: GaussianBlock, c: int) -> list[tuple[list[int], float, f
 
 def _windowed(mean: FloatArray, scale: FloatArray, low: float, high: float) -> Family:
     """Return Gaussian atoms cut to a window."""
+    if low == -np.inf and high == np.inf:
+        return Gaussian(mean, scale)
     end = np.clip(mean, low, high)  # the point of the window nearest to the mean
     out = np.abs(end - mean) / scale
     far = out > FARTHEST

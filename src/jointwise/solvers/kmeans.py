@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from jointwise._typing import FloatArray, IntArray
 
@@ -33,15 +32,16 @@ def k_means(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.rand
     True
     """
     centres = _first_centres(values, weights, n_groups, rng)
-    groups, ends = np.zeros(len(values), dtype=np.int64), np.arange(len(values) + 1)
+    groups, d = np.zeros(len(values), dtype=np.int64), values.shape[1]
+    weighted, columns = (weights[:, None] * values).ravel(), np.arange(d)
     for step in range(MOST_STEPS):
         nearest = (values @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
         if step and np.array_equal(nearest, groups):
             break
         groups = nearest
         totals = np.bincount(groups, weights, minlength=len(centres))
-        # one column for each row, with its weight in the line of its group; adds in the order of rows
-        sums = sparse.csc_matrix((weights, groups, ends), shape=(len(centres), len(values))) @ values
+        cells = (d * groups[:, None] + columns).ravel()
+        sums = np.bincount(cells, weighted, minlength=centres.size).reshape(centres.shape)
         centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
     return groups
 

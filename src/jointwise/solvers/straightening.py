@@ -20,10 +20,10 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
 
 from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.solvers.blocks_em import evidence_share
+from jointwise.solvers.sloped_maps import SlopedMaps
 
 # Knots of a map, and how many of them lie beyond the rows on each side: there the map goes on as smoothly as it can.
 N_KNOTS, BEYOND = 33, 2
@@ -97,10 +97,9 @@ class StraighteningProblem:
         return evidence_share(self._covariance(u), self.n_rows)
 
     @cached_property
-    def tables(self) -> tuple[csr_array, csr_array]:
-        """Maps and slopes at all coordinates, as products with the slopes at the knots of all columns."""
-        pairs = [map_tables(u, knots) for u, knots in zip(self.coordinates, self.knots, strict=True)]
-        return _diagonal([rises for rises, _ in pairs]), _diagonal([slopes for _, slopes in pairs])
+    def maps(self) -> SlopedMaps:
+        """The maps at all coordinates of all columns."""
+        return SlopedMaps.of(self.coordinates, self.knots)
 
     @cached_property
     def bends(self) -> FloatArray:
@@ -116,9 +115,8 @@ class StraighteningProblem:
 
     def objective(self, z: FloatArray) -> tuple[float, FloatArray]:
         """Return the objective and its gradient; ``z`` and the gradient of shape (d, K)."""
-        rises, slopes = self.tables
         n, knot_slopes = self.n_rows, np.exp(z)
-        own, slope = rises @ knot_slopes.ravel(), slopes @ knot_slopes.ravel()
+        own, slope = self.maps.values(knot_slopes)
         w = own[self.cells]
         w -= self.weights @ w / n
         covariance = self._drawn(self._covariance(w))
@@ -127,9 +125,9 @@ class StraighteningProblem:
         value = 0.5 * float(np.linalg.slogdet(covariance)[1])
         value += float((bends**2).sum() - self.counts @ np.log(slope)) / n
         pulls = (w @ self._drawn(inverse)) * (self.weights / n)[:, None]
-        by_map = np.bincount(self.cells.ravel(), pulls.ravel(), minlength=len(own))
-        by_slopes = rises.T @ by_map - slopes.T @ (self.counts / slope) / n
-        gradient = knot_slopes * by_slopes.reshape(z.shape) + 2 / n * np.einsum("cb,cbk->ck", bends, self.bends)
+        by_map = np.bincount(self.cells.ravel(), pulls.ravel(), minlength=len(own)).astype(np.float64)
+        by_slopes = self.maps.pulled(by_map, -self.counts / slope / n)
+        gradient = knot_slopes * by_slopes + 2 / n * np.einsum("cb,cbk->ck", bends, self.bends)
         return value, np.where(self.bent[:, None], gradient, 0.0)
 
     def _covariance(self, w: FloatArray) -> FloatArray:
@@ -154,8 +152,8 @@ def straightened(problem: StraighteningProblem) -> FloatArray:
     >>> codes = np.tile(np.arange(300)[:, None], 2)
     >>> problem = StraighteningProblem(codes, np.ones(300), columns, np.array([True, False]))
     >>> slopes = straightened(problem)
-    >>> rises, _ = map_tables(columns[0], problem.knots[0])
-    >>> bool(np.corrcoef(columns[0], u)[0, 1] < 0.96), bool(np.corrcoef(rises @ slopes[0], u)[0, 1] > 0.999)
+    >>> mapped = problem.maps.values(slopes)[0][:300]
+    >>> bool(np.corrcoef(columns[0], u)[0, 1] < 0.96), bool(np.corrcoef(mapped, u)[0, 1] > 0.999)
     (True, True)
     """
     n, d = problem.codes.shape
@@ -175,36 +173,3 @@ def straightened(problem: StraighteningProblem) -> FloatArray:
         slopes = np.exp(z)
     usable = bool(np.isfinite(slopes).all() and (slopes > 0).all()) and found.fun < problem.objective(start)[0]
     return np.asarray(slopes if usable else np.ones((d, N_KNOTS)))
-
-
-def map_tables(u: FloatArray, knots: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what the map and its slope at coordinates are of the slopes at evenly spaced knots; each of shape (I, K).
-
-    The map is zero at the first knot. Beyond the knots it is straight.
-
-    >>> rises, slopes = map_tables(np.array([0.5, 3.0]), np.array([0.0, 1.0, 2.0]))
-    >>> rises.tolist()
-    [[0.375, 0.125, 0.0], [0.5, 1.0, 1.5]]
-    >>> slopes.tolist()
-    [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
-    """
-    step, last = knots[1] - knots[0], len(knots) - 1
-    inner = np.clip(u, knots[0], knots[-1])
-    piece = np.clip(((inner - knots[0]) / step).astype(np.int64), 0, last - 1)
-    t = np.clip((inner - knots[piece]) / step, 0.0, 1.0)
-    slopes, row = np.zeros((len(u), len(knots))), np.arange(len(u))
-    slopes[row, piece], slopes[row, piece + 1] = 1 - t, t
-    whole = np.tri(last + 1, last + 1, -1)  # of each piece, half is due to the slope at either end
-    rises = step / 2 * (whole + np.column_stack([np.zeros(last + 1), whole[:, :-1]]))[piece]
-    rises[row, piece] += step * (t - t**2 / 2)
-    rises[row, piece + 1] += step * t**2 / 2
-    return rises + (u - inner)[:, None] * slopes, slopes
-
-
-def _diagonal(tables: Sequence[FloatArray]) -> csr_array:
-    """Return tables side by side on the diagonal of one sparse matrix."""
-    heights, width = [len(table) for table in tables], tables[0].shape[1]
-    stacked = csr_array(np.concatenate(tables))
-    offsets = np.repeat(width * np.arange(len(tables)), heights)
-    columns = stacked.indices + np.repeat(offsets, np.diff(stacked.indptr))
-    return csr_array((stacked.data, columns, stacked.indptr), shape=(sum(heights), width * len(tables)))

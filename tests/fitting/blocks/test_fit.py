@@ -206,3 +206,17 @@ def test_the_objective_falls_at_every_step_of_a_fit():
     for stage in model.stages_.values():
         assert np.all(np.diff(stage.history) <= 1e-10)
         assert "rose" not in stage.message
+
+
+@pytest.mark.parametrize(("d", "first"), [(3, [3, 12]), (40, [2]), (80, [1])])
+def test_the_search_begins_with_components_that_the_rows_bear(monkeypatch, d, first):
+    begun, best = [], choosing._Search.best
+
+    def noted(self, numbers, nus, starts, *rest):
+        begun.append([numbers[at] for at in starts])
+        return best(self, numbers, nus, starts, *rest)
+
+    monkeypatch.setattr(choosing._Search, "best", noted)
+    X = np.random.default_rng(0).normal(size=(300, d))
+    GaussianBlocks("none", random_state=0).fit(X)
+    assert begun[0] == first

@@ -56,12 +56,22 @@ def test_a_clear_loss_ends_a_climb():
     assert seen == [4, 2]
 
 
-@pytest.mark.parametrize("n", [BLOCKS * BLOCK_ROWS, BLOCKS * BLOCK_ROWS - 1])
-def test_blocks_hold_each_row_once(n):
+@pytest.mark.parametrize(
+    ("n", "n_blocks"), [(BLOCKS * BLOCK_ROWS, BLOCKS), (BLOCKS * BLOCK_ROWS - 1, BLOCKS - 1), (BLOCK_ROWS - 1, 1)]
+)
+def test_blocks_hold_each_row_once(n, n_blocks):
     data = {"a": np.arange(n) / 7}
     schema = Profile.of(data).schema()
     rows = CodedRows.of(data, schema, Profile.of(data).axes(schema, 4))
-    first, second = blocks_of([rows, rows])
-    assert len(first) == (BLOCKS if n == BLOCKS * BLOCK_ROWS else 1)
-    assert sum(block.n_rows for block in first) == n == second[0].n_rows
+    for blocks in blocks_of([rows, rows]):
+        assert len(blocks) == n_blocks
+        assert sum(block.n_rows for block in blocks) == n
     assert len(blocks_of([rows])[0]) == 1
+
+
+def test_what_clearly_loses_in_all_folds_together_ends_a_climb():
+    scores = {1: np.zeros(4), 2: np.array([-8.0, -9.0, -8.5, -7.5]), 3: np.array([-9.0, 8.0, -8.0, 7.0])}
+    sizes = [np.full(4, 16.0)] * 3  # too few blocks in each fold
+    tried = ScoreBook(Checkpoint(), lambda key, fold: scores[key], sizes, 0.01)
+    assert tried.compare((2,), (1,)) is Verdict.LOSES
+    assert tried.compare((3,), (1,)) is Verdict.UNCLEAR

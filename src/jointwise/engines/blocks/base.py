@@ -88,12 +88,12 @@ class BlockLayout:
         """Number of block columns."""
         return len(self.columns)
 
-    @property
+    @cached_property
     def n_spikes(self) -> tuple[int, ...]:
         """Number of spikes of each block column."""
         return tuple(self.n_bins[column] - len(w) for column, w in zip(self.columns, self.values, strict=True))
 
-    @property
+    @cached_property
     def table_bins(self) -> tuple[int, ...]:
         """Number of bins of each product column."""
         return tuple(self.n_bins[column] for column in self.others)
@@ -169,27 +169,21 @@ class BlockComponents:
     def check(self, layout: BlockLayout) -> None:
         """Raise unless the arrays fit a layout, hold finite numbers, and the covariances are positive definite."""
         F, d = len(self.log_weights), layout.d
-        expected = {
-            "means": [(F, d)],
-            "covariances": [(F, d, d)],
-            "tables": [(bins, F) for bins in layout.table_bins],
-            "spikes": [(1 + n, F) for n in layout.n_spikes],
-        }
-        found = {
-            "means": (self.means,),
-            "covariances": (self.covariances,),
-            "tables": self.tables,
-            "spikes": self.spikes,
-        }
-        for name, arrays in found.items():
+        each = (
+            ("means", (self.means,), [(F, d)]),
+            ("covariances", (self.covariances,), [(F, d, d)]),
+            ("tables", self.tables, [(bins, F) for bins in layout.table_bins]),
+            ("spikes", self.spikes, [(1 + n, F) for n in layout.n_spikes]),
+        )
+        for name, arrays, expected in each:
             shapes = [array.shape for array in arrays]
-            if shapes != expected[name]:
-                raise InputError(f"`{name}` must have shapes {expected[name]}; got {shapes}.")
+            if shapes != expected:
+                raise InputError(f"`{name}` must have shapes {expected}; got {shapes}.")
         for name in ("means", "covariances"):
             if not np.isfinite(getattr(self, name)).all():
                 raise InputError(f"`{name}` must be finite.")
-        for name, arrays in {"log_weights": (self.log_weights,), "tables": self.tables, "spikes": self.spikes}.items():
-            if arrays and not (np.concatenate([array.ravel() for array in arrays]) < np.inf).all():
+        for name, arrays in (("log_weights", (self.log_weights,)), ("tables", self.tables), ("spikes", self.spikes)):
+            if arrays and not (np.concatenate(arrays, axis=None) < np.inf).all():
                 raise InputError(f"`{name}` must not be NaN or inf.")
         if not (self.log_weights > -np.inf).any():
             raise InputError("`log_weights` must have a component with a weight above zero.")

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 # From this many cells on, compiled passes repay loading the compiler: a fit makes dozens, a hundred times faster each.
-COMPILED_TREE_CELLS = 300
+COMPILED_TREE_CELLS = 100
 
 
 def tree_engine(

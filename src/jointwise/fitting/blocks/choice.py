@@ -37,8 +37,12 @@ NUS = (1000.0, 100.0, 20.0, 3.0, 0.5, 0.1, 0.02)
 TAILS = (0.0, 0.05, 0.15, 0.3)
 # A stack of experts goes on from what was best alone, in finer steps: it divides nu by this at a time.
 WEAKER = 2.5
-# The search begins with each of these numbers; that of a large table, whose runs differ less by chance, with the last.
+# The search begins with each of these numbers, the first with this nu; that of a large table, whose runs differ less by
+# chance, with the last alone.
 FIRST_NUMBERS, FIRST_NU = (3, 12), 20.0
+# It begins with fewer if a component had fewer rows than this for each column of the block: one that many components
+# climb away from may be best where columns are many.
+START_ROWS = 2
 # A component needs more rows than this.
 ROWS_PER_COMPONENT = 8
 # More rows bear more components: their number grows with this power of the rows from those that the search learned from
@@ -153,11 +157,12 @@ def choose_blocks(
     tails = TAILS if options.n_components == "auto" else TAILS[:1]
     search = _Search(design, folds, options.beta, seed, tails, checkpoint or Checkpoint())
     firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
-    starts = sorted({(nearest(numbers, first), nearest(nus, FIRST_NU)) for first in firsts})
-    place = search.best(numbers, nus, starts)
+    bearable = folds[0][1].n_rows // (START_ROWS * max(len(design.columns), 1))
+    starts = sorted({nearest(numbers, min(first, bearable)) for first in firsts})
+    place = search.best(numbers, nus, starts, nearest(nus, FIRST_NU))
     averaged_over = min(n_models, N_MODELS)
     if averaged_over > 1:
-        place = search.best(numbers, nus, [place], averaged_over)
+        place = search.best(numbers, nus, [place[0]], place[1], averaged_over)
     n_components, nu = numbers[place[0]], nus[place[1]]
     score = search.held_out.mean(n_components, nu, averaged_over)
     in_folds = n_components
@@ -224,12 +229,27 @@ class _Search:
         self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
     def best(
-        self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[tuple[int, int]], n_models: int = 1
+        self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[int], stage: int, n_models: int = 1
     ) -> tuple[int, int]:
-        """Return the positions of the number of components and the nu of the highest score found uphill from some."""
-        best = self._climbed(numbers, nus, *starts[0], n_models)
-        for start in starts[1:]:
-            place = self._climbed(numbers, nus, *start, n_models)
+        """Return the positions of the number of components and the nu of the highest score found uphill from some.
+
+        The nu of the best so far is where climbs from further numbers begin. They end at once where they clearly lose.
+
+        Parameters
+        ----------
+        numbers, nus : sequences
+        starts : sequence of int
+            Positions of numbers to begin from.
+        stage : int
+            Position of the nu to begin from.
+        n_models : int
+        """
+        best = self._climbed(numbers, nus, starts[0], stage, n_models)
+        for at in starts[1:]:
+            place = at, self._best_nu(numbers, nus, at, best[1], n_models)
+            if self._compare(numbers, nus, n_models, place, best) is Verdict.LOSES:
+                continue
+            place = self._climbed(numbers, nus, *place, n_models)
             if self._compare(numbers, nus, n_models, place, best) is Verdict.GAINS:
                 best = place
         return best
@@ -245,14 +265,18 @@ class _Search:
         tried: set[tuple[int, int]] = set()
         while (at, stage) not in tried:
             tried.add((at, stage))
-            here = [(at, k) for k in range(len(nus))]
-            stage = climb(here, stage, compare, patience=1)
+            stage = self._best_nu(numbers, nus, at, stage, n_models)
             here = [(k, stage) for k in range(len(numbers))]
             further = climb(here, at, compare)
             if further == at:
                 break
             at = further
         return at, stage
+
+    def _best_nu(self, numbers: Sequence[int], nus: Sequence[float], at: int, stage: int, n_models: int) -> int:
+        """Return the position of the nu where a climb ends that goes uphill in nu alone."""
+        places = [(at, k) for k in range(len(nus))]
+        return climb(places, stage, partial(self._compare, numbers, nus, n_models), patience=1)
 
     def _compare(
         self,

@@ -92,14 +92,11 @@ class Design:
         """
         member = choose_columns(rows)
         others = [n for n in range(len(rows.schema)) if n not in member.columns]
-        counts = Counts(
-            rows.schema, tuple(coarse), tuple(merged_counts(rows, n, axis) for n, axis in enumerate(coarse))
-        )
         fitted = sorted([*others, *(member.columns if warp == "scores" else ())])
         chosen = {n: known[name] for n in fitted if known and (name := rows.schema.names[n]) in known}
         further = [n for n in fitted if n not in chosen]
-        chosen |= zip(further, choose_dictionaries(counts.take(further), {}, rng, slack=0.0), strict=True)
-        warps = _warps(warp, rows, member.columns, counts, chosen)
+        chosen |= _chosen(rows, coarse, further, rng)
+        warps = _warps(warp, rows, coarse, member.columns, chosen)
         slopes, spreads = [], []
         for n, own in zip(member.columns, warps, strict=True):
             column = _of_block(rows, n)
@@ -139,6 +136,11 @@ class Design:
     def masses(self) -> tuple[FloatArray, ...]:
         """Bin masses of the dictionaries, of the other columns."""
         return tuple(d.masses(self.axes[n]) for n, d in zip(self.others, self.dictionaries, strict=True))
+
+    def coded(self, rows: Rows) -> Rows:
+        """Return rows with `axes`."""
+        same = all(own is other for own, other in zip(self.axes, rows.axes, strict=True))
+        return rows if same else rows.regrouped(self.axes)
 
     def problem(self, rows: Rows, nu: float, beta: float) -> BlocksProblem:
         """Return the problem of fitting rows with `axes`; its scale is that of independent columns."""
@@ -240,17 +242,27 @@ def _of_block(rows: Rows, n: int) -> Counted:
     return column
 
 
+def _chosen(
+    rows: Rows, coarse: Sequence[Axis], columns: Sequence[int], rng: np.random.Generator
+) -> dict[int, Dictionary]:
+    """Return the dictionaries that suit some columns best."""
+    schema = Schema(tuple(rows.schema.variables[n] for n in columns), rows.schema.container)
+    merged = tuple(merged_counts(rows, n, coarse[n]) for n in columns)
+    counts = Counts(schema, tuple(coarse[n] for n in columns), merged)
+    return dict(zip(columns, choose_dictionaries(counts, {}, rng, slack=0.0), strict=True))
+
+
 def _warps(
-    name: str, rows: Rows, columns: Sequence[int], counts: Counts, chosen: Mapping[int, Dictionary]
+    name: str, rows: Rows, coarse: Sequence[Axis], columns: Sequence[int], chosen: Mapping[int, Dictionary]
 ) -> list[Warp]:
     """Return the warps of the columns of a block."""
     each = [_of_block(rows, n) for n in columns]
-    whole = np.array([rows.schema.variables[n].kind is Kind.INTEGER for n in columns], dtype=bool)
+    whole = [rows.schema.variables[n].kind is Kind.INTEGER for n in columns]
     # the lattice of narrow integers is to be the same everywhere
     bent = np.array([not (integer and column.is_narrow()) for integer, column in zip(whole, each, strict=True)], bool)
     warps = [
-        _warp(name, column, counts, n, chosen.get(n), whole=integer) if bend else straight(column)
-        for n, column, integer, bend in zip(columns, each, whole.tolist(), bent.tolist(), strict=True)
+        _warp(name, column, rows, n, coarse[n], chosen.get(n)) if bend else straight(column)
+        for n, column, bend in zip(columns, each, bent.tolist(), strict=True)
     ]
     if name == "joint":
         warps = joint_warps(rows, columns, warps, bent)
@@ -266,7 +278,7 @@ def _support(variable: Variable) -> tuple[float, float]:
     return (low - 0.5, high + 0.5) if variable.kind is Kind.INTEGER else (low, high)
 
 
-def _warp(name: str, column: Counted, counts: Counts, n: int, dictionary: Dictionary | None, *, whole: bool) -> Warp:
+def _warp(name: str, column: Counted, rows: Rows, n: int, axis: Axis, dictionary: Dictionary | None) -> Warp:
     """Return the warp of one column, without regard to bounds; of joint warps, where they begin."""
     if name == "power":
         return power(column)
@@ -274,7 +286,8 @@ def _warp(name: str, column: Counted, counts: Counts, n: int, dictionary: Dictio
         return log(column)
     if name == "scores":
         assert dictionary is not None  # chosen for scores
-        prior = margin_prior(dictionary, float(counts.marginal(n).sum()))
-        weights = simplex_weights(dictionary.masses(counts.axes[n]), counts.marginal(n), prior=prior)
-        return scores(column, dictionary, weights, whole=whole)
+        counts = merged_counts(rows, n, axis)
+        prior = margin_prior(dictionary, float(counts.sum()))
+        weights = simplex_weights(dictionary.masses(axis), counts, prior=prior)
+        return scores(column, dictionary, weights, whole=rows.schema.variables[n].kind is Kind.INTEGER)
     return straight(column)

@@ -11,6 +11,7 @@ from jointwise.axes import Axis
 from jointwise.exceptions import InputError
 from jointwise.fitting.blocks.choice import BlockChoice, choose_blocks
 from jointwise.fitting.blocks.design import Design
+from jointwise.fitting.blocks.designs import Designs
 from jointwise.fitting.blocks.options import IDENTIFYING, BlockOptions
 from jointwise.fitting.blocks.record import BlockRecord
 from jointwise.fitting.blocks.result import BlockFit
@@ -34,6 +35,7 @@ def fit_blocks(
     callback: Callback | None = None,
     *,
     choice: BlockChoice | None = None,
+    designs: Designs | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> BlockFit:
     """Fit a mixture with a Gaussian block to coded rows: the mode of the posterior, or the average of several.
@@ -50,30 +52,37 @@ def fit_blocks(
         Called with the steps taken and the objective, at every step of the runs of each model.
     choice : BlockChoice, optional
         What to fit; by default it is chosen by held-out rows.
+    designs : Designs, optional
+        What is known of columns already.
     checkpoint : Checkpoint, optional
         Where the fit keeps how far it is; by default the file that the options name.
     """
     if not rows.n_rows > 0:
         raise InputError("There are no rows to learn from: the table is empty, or every weight is zero.")
     names = rows.schema.names
-    rows, columns = in_canonical_order(rows)
-    rows, coarse = rows.on(options.device), [coarse[n] for n in columns]
+    ordered, columns = in_canonical_order(rows)
+    rows, coarse = ordered.on(options.device), [coarse[n] for n in columns]
     checkpoint = checkpoint or open_checkpoint(rows, options, rng, IDENTIFYING)
     with written_on_interrupt(checkpoint):
-        design = Design.of(rows, coarse, options.warp, rng, choice.dictionaries if choice else None)
-        rows = rows.regrouped(design.axes)
+        designs = designs or Designs(options.warp)
+        design = designs.of(ordered, coarse, rng, choice.dictionaries if choice else None)
+        rows = design.coded(rows)
         chosen = choice or choose_blocks(design, rows, options, rng, checkpoint)
+        problem = design.problem(rows, chosen.nu, chosen.beta)
         coded, kept = rows, checkpoint
 
         def fit_model(model: int, seed: int) -> Solution[BlockFactors]:
             record = BlockRecord(kept, f"model {model}")
-            return _fit_model(design, coded, chosen, options, seed, callback, record)
+            return _fit_model(design, problem, coded, chosen, options, seed, callback, record)
 
-        stages = fit_models(chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
+        n_models = 1 if chosen.n_components == 1 else chosen.n_models  # one component has one place to go
+        stages = fit_models(n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
     close_checkpoint(checkpoint, stages)
     fitted = [run.value.take(alive(run.value.weights, rows.n_rows).tolist()) for run in stages.values()]
     wide = [widened(factors, rows.n_rows, chosen.nu) for factors in fitted]
-    density = JointDensity(rows.schema, design.expert(with_tails(wide, chosen.tail), rows)).marginal(names)
+    density = JointDensity(rows.schema, design.expert(with_tails(wide, chosen.tail), rows))
+    if names != rows.schema.names:
+        density = density.marginal(names)
     final = tuple(stages.values())
     levels = level_counts(rows.schema, rows.column_counts)
     return BlockFit(density, options, chosen, rows.axes, rows.n_rows, stages, final, design, levels)
@@ -81,6 +90,7 @@ def fit_blocks(
 
 def _fit_model(
     design: Design,
+    problem: BlocksProblem,
     rows: Rows,
     choice: BlockChoice,
     options: BlockOptions,
@@ -95,13 +105,12 @@ def _fit_model(
     """
     rng = np.random.default_rng(seed)
     parts = growing_parts(rows, rng)
-    problem = design.problem(rows, choice.nu, choice.beta)
     tol = max(coarser(options.tol, rows.n_rows), choice.tol)
     begun = record.begun(problem, choice.n_components)
     if begun is None:
         sample = parts[0] if parts else in_memory(rows)
         groups = start_groups(design, sample, choice.n_components, rng)
-        some = design.problem(sample, choice.nu, choice.beta)
+        some = problem if sample is rows else design.problem(sample, choice.nu, choice.beta)
         begun = settled_start(design, some, sample, choice.n_components, groups, tol)
         begun = replace(problem, scale=begun[0].scale), begun[1]
         record.begin(begun[0].scale, begun[1])

@@ -16,7 +16,8 @@ from jointwise.fitting.blocks.columns import interval_values, off_spikes
 from jointwise.fitting.blocks.warps import N_KNOTS, Counted, warp_through
 from jointwise.fitting.starts import spread_positions
 from jointwise.rows.base import Rows
-from jointwise.solvers.straightening import StraighteningProblem, map_tables, straightened
+from jointwise.solvers.sloped_maps import SlopedMaps
+from jointwise.solvers.straightening import StraighteningProblem, straightened
 from jointwise.warps import Warp
 
 # Rows that the warps are found from, at most and at least.
@@ -71,11 +72,16 @@ def joint_warps(rows: Rows, columns: Sequence[int], bases: Sequence[Warp], bent:
 
 def _composed(base: Warp, column: Counted, knots: FloatArray, slopes: FloatArray) -> Warp:
     """Return the map of a warp's values that has these slopes at these knots, to mean 0 and standard deviation 1."""
-    own = map_tables(base(column.values), knots)[0] @ slopes
+    own, _ = _mapped(base(column.values), knots, slopes)
     centre = column.mean_of(own)
     spread = float(np.sqrt(column.mean_of((own - centre) ** 2)))
     u = np.union1d(base.w, np.linspace(knots[0], knots[-1], N_KNOTS))
     x = base.inverse(u)
-    rises, here = map_tables(u, knots)
+    rises, here = _mapped(u, knots, slopes)
     with np.errstate(over="ignore", under="ignore"):
-        return warp_through(x, (rises @ slopes - centre) / spread, here @ slopes * np.exp(base.log_slope(x)) / spread)
+        return warp_through(x, (rises - centre) / spread, here * np.exp(base.log_slope(x)) / spread)
+
+
+def _mapped(u: FloatArray, knots: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the map of one column at coordinates, and its slope there."""
+    return SlopedMaps.of([u], knots[None]).values(slopes[None])

@@ -185,7 +185,7 @@ def scores(column: Counted, dictionary: Dictionary, weights: FloatArray, *, whol
         dictionary, weights = dictionary.take(smooth), weights[smooth] / weights[smooth].sum()
     x = _score_knots(column)
     x = half_integers(x) if whole else x
-    below, above = dictionary.mass(-np.inf, x) @ weights, dictionary.mass(x, np.inf) @ weights
+    below, above = dictionary.cdf(x) @ weights, np.hstack([family.sf(x) for family in dictionary.families]) @ weights
     inside = (below > LEAST_TAIL) & (above > LEAST_TAIL)
     if inside.sum() < 2:
         return straight(column)

@@ -15,7 +15,7 @@ from jointwise.rows.coded import CodedRows
 # A climb goes on over this many numbers that gain nothing.
 PATIENCE = 2
 # What is tried is compared fold by fold. The first fold alone decides if it tells both apart by this many standard
-# errors, found from this many blocks of its rows, each of at least so many.
+# errors, found from this many blocks of its rows, each of at least so many; else all folds together may do so.
 CLEAR_ERRORS, BLOCKS, BLOCK_ROWS = 2.5, 8, 16
 
 # Held-out log-likelihoods of blocks of rows, by what was tried, as numbers, and the number of the fold.
@@ -63,11 +63,16 @@ class ScoreBook:
         return found / sum(float(sizes.sum()) for sizes in self._sizes)
 
     def compare(self, key: Sequence[float], than: Sequence[float]) -> Verdict:
-        """Return what a key does beside another; by the first fold alone where that is clear."""
+        """Return what a key does beside another; by the first fold alone where that is clear, else by all."""
         gains, sizes = self._of(key, 0) - self._of(than, 0), self._sizes[0]
         if len(self._sizes) > 1 and (gain := clear_gain(gains, sizes, self._least_gain)):
             return Verdict.GAINS if gain > 0 else Verdict.LOSES
-        return Verdict.GAINS if self.mean(*key) > self.mean(*than) + self._least_gain else Verdict.UNCLEAR
+        if self.mean(*key) > self.mean(*than) + self._least_gain:
+            return Verdict.GAINS
+        folds = range(len(self._sizes))
+        gains = np.concatenate([self._of(key, fold) - self._of(than, fold) for fold in folds])
+        clear = clear_gain(gains, np.concatenate(self._sizes), self._least_gain)
+        return Verdict.LOSES if clear < 0 else Verdict.UNCLEAR
 
     def _of(self, key: Sequence[float], fold: int) -> FloatArray:
         plain = (*map(float, key), float(fold))
@@ -104,14 +109,14 @@ def clear_gain(gains: FloatArray, sizes: FloatArray, least_gain: float) -> float
 
 
 def blocks_of(folds: Sequence[CodedRows]) -> list[list[CodedRows]]:
-    """Return the held-out rows of folds: the first in blocks, by which the error of a gain is known, the others whole.
+    """Return the held-out rows of each fold in blocks, by which the error of a gain is known.
 
-    A single fold is whole too, as nothing comes after it, and so is one of few rows, which are seldom clear.
+    A single fold is whole, as nothing comes after it.
     """
-    first, n = folds[0], len(folds[0])
-    if len(folds) == 1 or n < BLOCKS * BLOCK_ROWS:
-        return [[fold] for fold in folds]
-    return [[first.take(np.arange(start, n, BLOCKS)) for start in range(BLOCKS)], *([fold] for fold in folds[1:])]
+    if len(folds) == 1:
+        return [[folds[0]]]
+    numbers = [min(max(len(fold) // BLOCK_ROWS, 1), BLOCKS) for fold in folds]
+    return [[fold.take(np.arange(k, len(fold), n)) for k in range(n)] for fold, n in zip(folds, numbers, strict=True)]
 
 
 def scores_to_dict(scores: Scores) -> dict[str, Any]:

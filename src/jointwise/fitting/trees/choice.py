@@ -157,7 +157,7 @@ def _many(design: TreeDesign, rows: Rows, options: TreeOptions) -> TreeChoice:
 
 def _affordable(design: TreeDesign, n_rows: int, most_work: float = MOST_WORK) -> float:
     """Return the most components of a table of this many rows, for a fit that ends soon."""
-    sizes = np.array([axis.n_bins for axis in design.space(FIRST_STATES).axes], dtype=np.float64)
+    sizes = np.array(design.sizes(FIRST_STATES), dtype=np.float64)
     counts = (sizes.sum() ** 2 - (sizes**2).sum()) / 2
     return float(min(most_work / (n_rows * len(sizes)), MOST_COUNTS / max(counts, 1.0)))
 

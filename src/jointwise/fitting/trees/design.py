@@ -130,12 +130,28 @@ class TreeDesign:
     def space(self, n_states: int) -> StateSpace:
         """Return the states of all columns, with at most ``n_states`` quantile bins of numbers."""
         if n_states not in self._spaces:
-            share = MOST_STATES_OF_ALL // len(self.columns)
-            most, bins = min(MOST_STATES, share), min(n_states, share)
-            edges = self._edges(bins, most)
-            columns = tuple(column.states(bins, most, edges.get(n)) for n, column in enumerate(self.columns))
-            self._spaces[n_states] = StateSpace(self.schema, columns)
+            bins, most = self._most(n_states)
+            self._spaces[n_states] = self._space(bins, most, self._edges(bins, most))
         return self._spaces[n_states]
+
+    def even_space(self, n_states: int) -> StateSpace:
+        """Return the same with quantile bins as they are, which takes a fraction of the time."""
+        return self._space(*self._most(n_states), {})
+
+    def sizes(self, n_states: int) -> list[int]:
+        """Return the number of states of each column in `even_space`."""
+        bins, most = self._most(n_states)
+        return [column.coarse(bins, most).n_bins for column in self.columns]
+
+    def _space(self, n_bins: int, most: int, edges: Mapping[int, FloatArray]) -> StateSpace:
+        """Return the states of all columns, some of them bins with given edges."""
+        columns = tuple(column.states(n_bins, most, edges.get(n)) for n, column in enumerate(self.columns))
+        return StateSpace(self.schema, columns)
+
+    def _most(self, n_states: int) -> tuple[int, int]:
+        """Return the most bins of a column of numbers, of which `n_states` are asked for, and most states of others."""
+        share = MOST_STATES_OF_ALL // len(self.columns)
+        return min(n_states, share), min(MOST_STATES, share)
 
     def _edges(self, n_bins: int, most: int) -> dict[int, FloatArray]:
         """Return the edges of the bins that tell most of other columns, of each column that has bins."""
