@@ -1,6 +1,7 @@
 """Weights of 1-D mixtures, compiled by numba: many short EM runs on the bins of one column, without temporary arrays.
 
-Every function runs in one thread, in a fixed order of additions, and releases the interpreter's lock.
+Every function runs in one thread, in a fixed order of additions, and releases the interpreter's lock. Those that others
+call are inlined: compiled for themselves too, they would round otherwise, and the cache would decide which one runs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LEAST_METRIC, LEAST_BEND = 1e-12, 1e-150
 LEAST_MASS = 1e-290
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def weights_of(
     masses: AnyArray,
     shares: AnyArray,
@@ -121,7 +122,7 @@ def held_out_of(
                     scores[mixture, k] += held[k, i] * np.log(inside)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _updated(
     masses: AnyArray, shares: AnyArray, prior: float, weights: AnyArray, update: AnyArray
 ) -> tuple[float, float]:
@@ -167,7 +168,7 @@ def _updated(
     return log_posterior, steepest - total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _extrapolate(start: AnyArray, first: AnyArray, second: AnyArray, leap: AnyArray) -> None:
     """Fill the squared extrapolation, normalised; see `solvers.accelerated.extrapolate`."""
     length, bend_length = 0.0, 0.0
