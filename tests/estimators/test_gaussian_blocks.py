@@ -10,7 +10,7 @@ from tests.estimators.cases import CONTAINERS, mixed_columns, table
 
 from jointwise import GaussianBlocks, JointClassifier, JointImputer
 from jointwise.exceptions import FileFormatError, InputError, LeftOutWarning
-from jointwise.fitting import checkpoint
+from jointwise.fitting import checkpoint, models
 from jointwise.fitting.blocks.choice import SEARCH_STEPS, _Search
 from jointwise.fitting.blocks.start import SETTLING_STEPS
 from jointwise.fitting.checkpoint import Checkpoint
@@ -151,6 +151,7 @@ def stopping(monkeypatch, at, error=Stopped):
         return sums(self, factors)
 
     monkeypatch.setattr(BlocksProblem, "sums", counted)
+    monkeypatch.setattr(models, "n_cores", lambda: 1)  # Ctrl-C comes to the main thread alone
     return count
 
 

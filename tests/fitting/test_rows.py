@@ -9,7 +9,7 @@ from tests.fitting.cases import fit_models
 from jointwise import JUPAD, Dictionary, Profile
 from jointwise.datasets import hybrid
 from jointwise.exceptions import InputError
-from jointwise.fitting import Options, starts
+from jointwise.fitting import Options, models, starts
 from jointwise.fitting import rows as fitting_rows
 from jointwise.fitting.average import average, tidied
 from jointwise.fitting.problem import all_masses, masses_of_models, rows_problem, smoothing_rows
@@ -158,6 +158,7 @@ def interrupted_fit(monkeypatch, where, nth, keep=True):
         return whole(*args, **kwargs)
 
     monkeypatch.setattr(fitting_rows, where, interrupt)
+    monkeypatch.setattr(models, "n_cores", lambda: 1)  # Ctrl-C comes to the main thread alone
     grids = [[Dictionary.categories(2)] * 5 for _ in range(4)]
     learn = where == "learn_atoms"
     return fit_models(coded(binary(400)), grids, 3, 1.0, learn_dictionary=learn, keep_on_interrupt=keep)

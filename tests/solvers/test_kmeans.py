@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jointwise.solvers.kmeans import k_means
+from jointwise.solvers.kmeans import SAMPLE_ROWS, k_means
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -34,3 +34,12 @@ def test_a_weight_is_so_many_rows():
     once = k_means(values, repeats.astype(float), 3, np.random.default_rng(2))
     many = k_means(np.repeat(values, repeats, axis=0), np.ones(repeats.sum()), 3, np.random.default_rng(2))
     np.testing.assert_array_equal(np.repeat(once, repeats), many)
+
+
+def test_rows_of_a_large_table_join_the_centres_of_a_sample():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 3 * SAMPLE_ROWS)
+    values = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0]])[truth] + rng.normal(size=(len(truth), 2))
+    groups = k_means(values, np.ones(len(truth)), 3, rng)
+    assert len({(a, b) for a, b in zip(truth, groups, strict=True)}) == 3
+    assert np.bincount(groups).min() > 0.9 * SAMPLE_ROWS

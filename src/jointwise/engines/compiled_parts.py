@@ -6,8 +6,10 @@ is the same, bit for bit, on every repeat and for every number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import TypeVar
 
 import numba
@@ -37,11 +39,49 @@ def n_cores() -> int:
 
 
 def in_threads(task: Callable[[int], ResultT], n_tasks: int, n_threads: int) -> list[ResultT]:
-    """Return the results of the tasks 0 to n_tasks - 1, in order; the tasks must release the interpreter's lock."""
-    if min(n_threads, n_tasks) <= 1:
-        return [task(number) for number in range(n_tasks)]
-    with ThreadPoolExecutor(min(n_threads, n_tasks)) as pool:
-        return list(pool.map(task, range(n_tasks)))
+    """Return the results of the tasks 0 to n_tasks - 1, in order; the tasks should release the interpreter's lock.
+
+    The calling thread takes tasks too, and those that help it live on for the next call. So a task may call this again:
+    what no thread is free for, the caller does itself. If a task fails, no further one begins.
+    """
+    results: dict[int, ResultT] = {}
+    numbers = list(range(n_tasks))[::-1]
+
+    def work() -> None:
+        try:
+            for number in _popped(numbers):
+                results[number] = task(number)
+        finally:
+            numbers.clear()
+
+    helpers: list[Future[None]] = [_helpers().submit(work) for _ in range(min(n_threads, n_tasks) - 1)]
+    try:
+        work()
+    finally:
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+    return [results[number] for number in range(n_tasks)]
+
+
+def _popped(numbers: list[int]) -> Iterator[int]:
+    """Yield numbers until none is left; several threads may share them."""
+    while True:
+        try:
+            yield numbers.pop()
+        except IndexError:
+            return
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    """Return the threads that help the calling one."""
+    return ThreadPoolExecutor(max(numba.config.NUMBA_NUM_THREADS - 1, 1), "jointwise")  # type: ignore[attr-defined]
+
+
+# a process that is forked has no threads but its first
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
 def locked(array: AnyArray) -> AnyArray:

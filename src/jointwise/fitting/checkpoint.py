@@ -34,7 +34,7 @@ from jointwise.solvers.accelerated import EMState
 # Seconds between two writes while a stage runs. A write takes milliseconds.
 INTERVAL = 5.0
 # The version rises with any change of the layout below, or of a fit that would make it go on differently.
-FORM = Form("checkpoint", b"JW-RESUME\n", 3)
+FORM = Form("checkpoint", b"JW-RESUME\n", 4)
 ADVICE = "Delete the file, or give `checkpoint` another path."
 # Rows whose codes identify a table, besides the counts of its bins.
 SAMPLED_ROWS = 4096
@@ -99,6 +99,11 @@ class Checkpoint:
         else:
             self._keep_generator()
             self.flush()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a file."""
+        return self._path is not None
 
     def find(self, stage: str, build: Callable[[Any], T]) -> T | None:
         """Return the state of a stage, converted by ``build``; None if there is none."""
@@ -182,6 +187,11 @@ class _Section(Checkpoint):
         if state is not None:
             rng.bit_generator.state = state
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a file."""
+        return self._whole.is_kept
+
     def find(self, stage: str, build: Callable[[Any], T]) -> T | None:
         """Return the state of a stage, converted by ``build``; None if there is none."""
         return self._whole.find(f"{self._name}/{stage}", build)
@@ -212,19 +222,16 @@ class ModelRecord:
     checkpoint : Checkpoint
     stage : str
         Name of the model's stage.
-    draws_again : bool
-        See `Checkpoint.keep`.
     """
 
-    def __init__(self, checkpoint: Checkpoint, stage: str, *, draws_again: bool = False) -> None:
+    def __init__(self, checkpoint: Checkpoint, stage: str) -> None:
         self._checkpoint = checkpoint
         self._stage = stage
-        self._draws_again = draws_again
         self._content: dict[str, Any] = checkpoint.find(stage, dict) or {}
 
     def of_part(self, n_rows: int) -> ModelRecord:
-        """Return the record of the same model on a part of ``n_rows`` rows, which is drawn again on resuming."""
-        return ModelRecord(self._checkpoint, f"{self._stage} on {n_rows} rows", draws_again=True)
+        """Return the record of the same model on a part of ``n_rows`` rows."""
+        return ModelRecord(self._checkpoint, f"{self._stage} on {n_rows} rows")
 
     def begun(self, problem: RowsProblem, n_components: int) -> Factors | None:
         """Return the start of the model; None if it has not begun."""
@@ -236,9 +243,9 @@ class ModelRecord:
         )
 
     def begin(self, start: Factors) -> None:
-        """Keep the start of the model, and the state of the generator."""
+        """Keep the start of the model."""
         self._content = {"start": start.point}
-        self._checkpoint.keep(self._stage, self._content)
+        self._keep()
 
     def reached(self, problem: RowsProblem, n_components: int) -> Reached[EMState] | None:
         """Return the last state of EM; None if it has not begun."""
@@ -269,7 +276,8 @@ class ModelRecord:
 
     def _keep(self, **content: Any) -> None:
         self._content = {**self._content, **content}
-        self._checkpoint.keep(self._stage, self._content, draws_again=self._draws_again)
+        # seeds of models are drawn again, so the generator stays at its first state
+        self._checkpoint.keep(self._stage, self._content, draws_again=True)
 
 
 def check_checkpoint(path: Any) -> Path:

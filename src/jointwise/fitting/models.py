@@ -1,4 +1,4 @@
-"""Several models fitted one after the other, whose average is the density; Ctrl-C may keep those that are ready."""
+"""Several models whose average is the density, fitted side by side; Ctrl-C may keep those that are ready."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from typing import TypeVar
 import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
+from jointwise.engines.compiled_parts import in_threads, n_cores
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.rows.base import Rows
 from jointwise.solvers import Solution, Status
 
 # A component with fewer rows than this is dropped.
 LEAST_ROWS = 0.5
+# Fits of larger tables run one after the other: their passes use all cores, and each takes memory.
+SIDE_BY_SIDE = 20_000
 
+Callback = Callable[[int, float], None]
 ValueT = TypeVar("ValueT")
 
 
@@ -25,6 +30,7 @@ def fit_models(
     fit_model: Callable[[int, int], Solution[ValueT]],
     *,
     keep_on_interrupt: bool,
+    n_threads: int = 1,
 ) -> dict[str, Solution[ValueT]]:
     """Return how the last run of each model went, by stage.
 
@@ -37,22 +43,31 @@ def fit_models(
         Returns how the last run of a model went, from its number, one and up, and its seed.
     keep_on_interrupt : bool
         Whether Ctrl-C keeps the models that are fitted by then.
+    n_threads : int
+        How many models may be fitted at once.
     """
-    stages: dict[str, Solution[ValueT]] = {}
-    for model, seed in enumerate(rng.integers(2**32, size=n_models), start=1):
-        try:
-            solution = fit_model(model, int(seed))
-        except KeyboardInterrupt:
-            if not (keep_on_interrupt and stages):
-                raise
-            last, solution = stages.popitem()
-            message = f"The fit was interrupted in model {model} of {n_models}."
-            stages[last] = replace(solution, status=Status.INTERRUPTED, message=message)
-            break
-        stages["likelihood" if n_models == 1 else f"likelihood {model}"] = solution
-        if solution.status is Status.INTERRUPTED:
-            break
-    return stages
+    seeds = rng.integers(2**32, size=n_models)
+    found: dict[int, Solution[ValueT]] = {}
+
+    def fit(model: int) -> None:
+        if not any(solution.status is Status.INTERRUPTED for solution in list(found.values())):
+            found[model] = fit_model(model + 1, int(seeds[model]))
+
+    try:
+        in_threads(fit, n_models, n_threads)
+    except KeyboardInterrupt:
+        if not (keep_on_interrupt and found):
+            raise
+        message = f"The fit was interrupted in model {len(found) + 1} of {n_models}."
+        found[max(found)] = replace(found[max(found)], status=Status.INTERRUPTED, message=message)
+    return {"likelihood" if n_models == 1 else f"likelihood {model + 1}": found[model] for model in sorted(found)}
+
+
+def n_side_by_side(rows: Rows, checkpoint: Checkpoint, callback: Callback | None) -> int:
+    """Return how many fits of a table may run at once; one where their steps are shown or kept."""
+    if callback is not None or checkpoint.is_kept or len(rows) > SIDE_BY_SIDE:
+        return 1
+    return n_cores()
 
 
 @contextmanager

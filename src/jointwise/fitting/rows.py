@@ -20,7 +20,7 @@ from jointwise.fitting.checkpoint import Checkpoint, ModelRecord, open_checkpoin
 from jointwise.fitting.choice import check_given, choose_model
 from jointwise.fitting.held_out import Repeated, held_out_check
 from jointwise.fitting.merging import merged_bins
-from jointwise.fitting.models import close_checkpoint, written_on_interrupt
+from jointwise.fitting.models import close_checkpoint, fit_models, n_side_by_side, written_on_interrupt
 from jointwise.fitting.options import Options
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.possible import made_possible
@@ -97,26 +97,33 @@ def _fit_models(
     checkpoint: Checkpoint,
 ) -> tuple[list[Learned], dict[str, Solution[Factors]]]:
     """Return the models that were fitted, and how the last run of each went."""
-    fitted: list[Learned] = []
-    stages: dict[str, Solution[Factors]] = {}
-    n_models = len(choice.models)
-    for model, masses in enumerate(masses_of_models(choice.models, rows.axes)):
-        record = ModelRecord(checkpoint, f"model {model + 1}")
-        try:
-            problem = problem_of_masses(rows, masses, choice.beta or 0.0)
-            learned, solution = _fit_model(rows, choice.models[model], problem, choice, options, rng, callback, record)
-        except KeyboardInterrupt:
-            if not (options.keep_on_interrupt and stages):
-                raise
-            last, solution = stages.popitem()
-            stages[last] = _interrupted(solution, f"The fit was interrupted in model {model + 1} of {n_models}.")
-            break
-        fitted.append(learned)
-        if solution is not None:
-            stages["likelihood" if n_models == 1 else f"likelihood {model + 1}"] = solution
-            if solution.status is Status.INTERRUPTED:
-                break
-    return fitted, stages
+    all_masses = masses_of_models(choice.models, rows.axes)
+    if choice.n_components == 1 or len(rows.axes) == 1:  # components have nothing to tell apart
+        problems = [problem_of_masses(rows, masses, choice.beta or 0.0) for masses in all_masses]
+        return [_independent(*each) for each in zip(choice.models, problems, strict=True)], {}
+    fitted: dict[int, Learned] = {}
+
+    def fit_model(model: int, seed: int) -> Solution[Factors]:
+        problem = problem_of_masses(rows, all_masses[model - 1], choice.beta or 0.0)
+        record = ModelRecord(checkpoint, f"model {model}")
+        fitted[model], solution = _fit_model(
+            rows, choice.models[model - 1], problem, choice, options, seed, callback, record
+        )
+        return solution
+
+    stages = fit_models(
+        len(choice.models),
+        rng,
+        fit_model,
+        keep_on_interrupt=options.keep_on_interrupt,
+        n_threads=n_side_by_side(rows, checkpoint, callback),
+    )
+    return [fitted[model] for model in sorted(fitted)], stages
+
+
+def _independent(dictionaries: Sequence[Dictionary], problem: RowsProblem) -> Learned:
+    """Return a model of one component: the columns' own fits."""
+    return Learned(tuple(dictionaries), problem, Factors(np.ones(1), tuple(m[:, None] for m in problem.margins)))
 
 
 def _fit_model(
@@ -125,19 +132,16 @@ def _fit_model(
     problem: RowsProblem,
     choice: Choice,
     options: Options,
-    rng: np.random.Generator,
+    seed: int,
     callback: Callback | None,
     record: ModelRecord,
-) -> tuple[Learned, Solution[Factors] | None]:
-    """Return one model and how its last run went; None where components have nothing to tell apart."""
-    if choice.n_components == 1 or len(dictionaries) == 1:
-        independence = Factors(np.ones(1), tuple(m[:, None] for m in problem.margins))
-        return Learned(tuple(dictionaries), problem, independence), None
+) -> tuple[Learned, Solution[Factors]]:
+    """Return one model and how its last run went."""
     tol = tolerance(options, rows.n_rows)
     merged_rows, merged = merged_bins(rows, problem)
     reached = record.reached(problem, choice.n_components)
     start = (
-        first_point(merged_rows, merged, choice, options, rng, callback, record)
+        first_point(merged_rows, merged, choice, options, seed, callback, record)
         if reached is None
         else Factors.at(reached.state.point, problem.slices)
     )
@@ -161,12 +165,9 @@ def _fit_model(
         except KeyboardInterrupt:
             if not options.keep_on_interrupt:
                 raise
-            solution = _interrupted(solution, "The fit was interrupted while atoms were learned.")
+            message = "The fit was interrupted while atoms were learned."
+            solution = replace(solution, status=Status.INTERRUPTED, message=message)
     return replace(learned, factors=tidied(learned.factors, learned.problem)), solution
-
-
-def _interrupted(solution: Solution[Factors], message: str) -> Solution[Factors]:
-    return replace(solution, status=Status.INTERRUPTED, message=message)
 
 
 def _check(rows: Rows, choice: Choice, options: Options, repeated: Repeated) -> Check | None:

@@ -49,7 +49,7 @@ def first_point(
     problem: RowsProblem,
     choice: Choice,
     options: Options,
-    rng: np.random.Generator,
+    seed: int,
     callback: Callable[[int, float], None] | None,
     record: ModelRecord,
 ) -> Factors:
@@ -62,8 +62,8 @@ def first_point(
         Of these rows.
     choice : Choice
     options : Options
-    rng : numpy.random.Generator
-        Draws the starts and the parts.
+    seed : int
+        Of the generators that draw the starts and each of the parts.
     callback : callable, optional
         Called with the steps taken and the objective, at every step on a part.
     record : ModelRecord
@@ -74,11 +74,11 @@ def first_point(
     last = max((k for k, start in enumerate(held) if start is not None), default=0)
     start = held[last] if held else None
     if start is None:
-        start = _best_start(rows, problem, choice, options, rng)
+        start = _best_start(rows, problem, choice, options, np.random.default_rng(seed))
     for (n_part, part), begun in zip(parts[last:], held[last:], strict=True):
         if begun is None:
             part.begin(start)
-        some = rows.take(spread_positions(len(rows), n_part, rng))
+        some = rows.take(spread_positions(len(rows), n_part, np.random.default_rng([seed, n_part])))
         start = solve(
             RowsEM(start, tol=tolerance(options, some.n_rows)),
             replace(problem, rows=some.engine(), n_rows=some.n_rows),

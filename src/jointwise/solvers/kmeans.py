@@ -8,10 +8,12 @@ from jointwise._typing import FloatArray, IntArray
 
 # Groups settle within a few steps as far as a start needs them.
 MOST_STEPS = 20
+# Centres are found on a sample of this many rows, or of this many for each group if that is more.
+SAMPLE_ROWS, ROWS_PER_GROUP = 2_000, 100
 
 
 def k_means(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.random.Generator) -> IntArray:
-    """Return the group of each row, by Lloyd's steps from k-means++ centres.
+    """Return the group of each row, by Lloyd's steps from k-means++ centres; many rows join the centres of a sample.
 
     Parameters
     ----------
@@ -22,7 +24,7 @@ def k_means(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.rand
     n_groups : int
         Most groups; fewer are found where rows coincide.
     rng : numpy.random.Generator
-        Draws the first centres.
+        Draws the sample and the first centres.
 
     Examples
     --------
@@ -31,11 +33,22 @@ def k_means(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.rand
     >>> bool(groups[0] == groups[1] != groups[2] == groups[3])
     True
     """
+    n, most = len(values), max(SAMPLE_ROWS, ROWS_PER_GROUP * n_groups)
+    if n <= most:
+        return _settled(values, weights, n_groups, rng)[0]
+    sample = np.sort(rng.choice(n, most, replace=False))
+    return _nearest(values, _settled(values[sample], weights[sample], n_groups, rng)[1])
+
+
+def _settled(
+    values: FloatArray, weights: FloatArray, n_groups: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Return the group of each row, and the centres."""
     centres = _first_centres(values, weights, n_groups, rng)
     groups, d = np.zeros(len(values), dtype=np.int64), values.shape[1]
     weighted, columns = (weights[:, None] * values).ravel(), np.arange(d)
     for step in range(MOST_STEPS):
-        nearest = (values @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1)
+        nearest = _nearest(values, centres)
         if step and np.array_equal(nearest, groups):
             break
         groups = nearest
@@ -43,7 +56,12 @@ def k_means(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.rand
         cells = (d * groups[:, None] + columns).ravel()
         sums = np.bincount(cells, weighted, minlength=centres.size).reshape(centres.shape)
         centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
-    return groups
+    return groups, centres
+
+
+def _nearest(values: FloatArray, centres: FloatArray) -> IntArray:
+    """Return the position of the centre next to each row."""
+    return np.asarray((values @ centres.T - 0.5 * (centres**2).sum(axis=1)).argmax(axis=1))
 
 
 def _first_centres(values: FloatArray, weights: FloatArray, n_groups: int, rng: np.random.Generator) -> FloatArray:

@@ -18,7 +18,7 @@ from jointwise.fitting.blocks.result import BlockFit
 from jointwise.fitting.blocks.start import settled_start, start_groups
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
 from jointwise.fitting.growing import Callback, Run, coarser, growing_parts, in_memory, solve_growing
-from jointwise.fitting.models import alive, close_checkpoint, fit_models, written_on_interrupt
+from jointwise.fitting.models import alive, close_checkpoint, fit_models, n_side_by_side, written_on_interrupt
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
 from jointwise.joint.density import JointDensity
@@ -76,7 +76,10 @@ def fit_blocks(
             return _fit_model(design, problem, coded, chosen, options, seed, callback, record)
 
         n_models = 1 if chosen.n_components == 1 else chosen.n_models  # one component has one place to go
-        stages = fit_models(n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
+        n_threads = n_side_by_side(rows, checkpoint, callback)
+        stages = fit_models(
+            n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt, n_threads=n_threads
+        )
     close_checkpoint(checkpoint, stages)
     fitted = [run.value.take(alive(run.value.weights, rows.n_rows).tolist()) for run in stages.values()]
     wide = [widened(factors, rows.n_rows, chosen.nu) for factors in fitted]

@@ -14,7 +14,7 @@ from jointwise.exceptions import InputError
 from jointwise.fitting.checkpoint import Checkpoint, open_checkpoint
 from jointwise.fitting.counted import Counts
 from jointwise.fitting.growing import Callback, Run, coarser, growing_parts, in_memory, solve_growing
-from jointwise.fitting.models import alive, close_checkpoint, fit_models, written_on_interrupt
+from jointwise.fitting.models import alive, close_checkpoint, fit_models, n_side_by_side, written_on_interrupt
 from jointwise.fitting.order import in_canonical_order
 from jointwise.fitting.result import level_counts
 from jointwise.fitting.trees.atoms import AtomSpace
@@ -90,7 +90,10 @@ def fit_trees(
             record = TreeRecord(kept, f"atoms of model {model}")
             return _smoothed(solution, problem, atoms, final, chosen, options, callback, record)
 
-        stages = fit_models(chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt)
+        n_threads = n_side_by_side(fine, kept, callback)
+        stages = fit_models(
+            chosen.n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt, n_threads=n_threads
+        )
     close_checkpoint(kept, stages)
     factors, counts = averaged([run.value for run in stages.values()]), fine.column_counts
     if atoms is not None:
