@@ -56,7 +56,10 @@ def test_no_model_begins_after_one_that_was_interrupted():
         begun.append(model)
         return solution(model, Status.INTERRUPTED if model == 2 else Status.CONVERGED)
 
-    assert list(fit_models(5, np.random.default_rng(0), fit, keep_on_interrupt=True)) == ["likelihood 1", "likelihood 2"]
+    assert list(fit_models(5, np.random.default_rng(0), fit, keep_on_interrupt=True)) == [
+        "likelihood 1",
+        "likelihood 2",
+    ]
     assert begun == [1, 2]
 
 

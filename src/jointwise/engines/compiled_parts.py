@@ -25,6 +25,7 @@ LEAST_POSTERIOR = 1e-16
 FAST = {"reassoc", "contract", "arcp", "nsz"}  # fast arithmetic in which infinite logarithms stay what they are
 
 ResultT = TypeVar("ResultT")
+OtherT = TypeVar("OtherT")
 
 
 def count_parts(n: int, n_bytes: int) -> int:
@@ -62,6 +63,16 @@ def in_threads(task: Callable[[int], ResultT], n_tasks: int, n_threads: int) -> 
             if not helper.cancel():
                 helper.result()
     return [results[number] for number in range(n_tasks)]
+
+
+def both(one: Callable[[], ResultT], other: Callable[[], OtherT], n_threads: int) -> tuple[ResultT, OtherT]:
+    """Return the results of two tasks, as `in_threads` does.
+
+    >>> both(lambda: 1, lambda: "b", 2)
+    (1, 'b')
+    """
+    first, second = in_threads(lambda number: other() if number else one(), 2, n_threads)
+    return first, second  # type: ignore[return-value]  # one of each
 
 
 def _popped(numbers: list[int]) -> Iterator[int]:

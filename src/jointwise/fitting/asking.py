@@ -48,7 +48,7 @@ def ask(work: Work, folds: Sequence[Fold]) -> Asked:
         X = part.values()
         if fold:
             names = {**asked.weights, **_telling(work, asked, range(fold)), **_answering(work, asked)}
-            found = {name: work.held_out(name, fold, rest, X) for name in names}
+            found = work.all_held_out(names, fold, rest, X)
         else:
             asked, found = _ask_first(work, part, rest, X)
         asked = asked.further(found, _counts(part))
@@ -93,7 +93,7 @@ def _ask_again(work: Work, asked: Asked, names: Iterable[str], folds: Sequence[F
     again = Asked({name: np.empty(0) for name in names}, np.empty(0), {}, [])
     for fold, (part, rest) in enumerate(folds):
         X = part.values()
-        again = again.further({name: work.held_out(name, fold, rest, X) for name in names}, _counts(part))
+        again = again.further(work.all_held_out(names, fold, rest, X), _counts(part))
         before = asked.on_first(len(again.counts))
         after = replace(before, logs={**before.logs, **again.logs})
         gain, error = _gain(before, after)
@@ -165,7 +165,7 @@ def weights_for_answers(work: Work, asked: Asked, tables: Crosstabs) -> dict[str
         rows, counts = asked.stacked(names), asked.counts
         # what these lose already, without those that were dropped
         lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
-        said = np.stack([work.log_masses(name, tables) for name in names], axis=1)
+        said = np.stack(list(work.for_each(names, lambda name: work.log_masses(name, tables)).values()), axis=1)
         return answering_weights(rows, said, counts, tables, max(work.most_loss - max(lost, 0.0), 0.0))
 
     found = kept_weights(asked.known, weigh)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
+from jointwise.engines.compiled_parts import in_threads
 from jointwise.fitting.blocks import BlockFit
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SMALL_TABLE
@@ -21,6 +22,7 @@ from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 
 Callback = Callable[[int, float], None]
+ResultT = TypeVar("ResultT")
 # The best dictionaries of columns by themselves, by name.
 Known = Mapping[str, Dictionary]
 AnyFit = Fit | BlockFit | TreeFit
@@ -68,6 +70,7 @@ class Work:
     `target` is the column that the experts are to predict, if there is one; `others` are then the log-densities of the
     held-out rows without it, by expert and fold, those of a look under `LOOK`. `tables` are the crosstabs of the first
     held-out rows that experts are weighed by, if they are, and `most_loss` is what a row may lose by it.
+    At most `n_threads` experts are fitted at once.
     """
 
     learners: Mapping[str, Learner]
@@ -84,6 +87,7 @@ class Work:
     tables: Crosstabs | None = None
     most_loss: float = 0.0
     cells: dict[str, tuple[JointDensity, FloatArray]] = field(default_factory=dict)
+    n_threads: int = 1
 
     def fit(self, name: str, rows: Rows, what: str, callback: Callback | None = None) -> AnyFit:
         """Fit an expert to some rows, as it has chosen from all."""
@@ -106,12 +110,23 @@ class Work:
     def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
         """Log-density of the encoded rows ``X`` under experts, after a short look at the rest."""
         self.tell("a short look at every expert")
-        found = {}
-        for number, (name, learner) in enumerate(self.learners.items()):
-            if learner.look is not None:
-                rng = np.random.default_rng([self.seed, number, 2])
-                found[name] = self._logs(name, LOOK, learner.look(rest, rng, self.known), X)
-        return found
+        numbers = {name: number for number, name in enumerate(self.learners)}
+        looks = {name: learner.look for name, learner in self.learners.items() if learner.look is not None}
+
+        def look(name: str) -> FloatArray:
+            rng = np.random.default_rng([self.seed, numbers[name], 2])
+            return self._logs(name, LOOK, looks[name](rest, rng, self.known), X)
+
+        return self.for_each(looks, look)
+
+    def all_held_out(self, names: Iterable[str], fold: int, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
+        """Return `held_out` of several experts that have chosen, learned side by side."""
+        return self.for_each(names, lambda name: self.held_out(name, fold, rest, X))
+
+    def for_each(self, names: Iterable[str], task: Callable[[str], ResultT]) -> dict[str, ResultT]:
+        """Return what a task returns for each expert, by name; tasks run side by side."""
+        named = list(names)
+        return dict(zip(named, in_threads(lambda k: task(named[k]), len(named), self.n_threads), strict=True))
 
     def held_out(self, name: str, fold: int, rest: CodedRows, X: FloatArray) -> FloatArray:
         """Log-density of the encoded rows ``X`` under an expert learned from the rest."""

@@ -63,7 +63,7 @@ def fit_models(
     return {"likelihood" if n_models == 1 else f"likelihood {model + 1}": found[model] for model in sorted(found)}
 
 
-def n_side_by_side(rows: Rows, checkpoint: Checkpoint, callback: Callback | None) -> int:
+def n_side_by_side(rows: Rows, checkpoint: Checkpoint, callback: Callback | None = None) -> int:
     """Return how many fits of a table may run at once; one where their steps are shown or kept."""
     if callback is not None or checkpoint.is_kept or len(rows) > SIDE_BY_SIDE:
         return 1

@@ -13,6 +13,7 @@ import numpy as np
 
 from jointwise._checks import cause, warn_caller
 from jointwise.dictionary import Dictionary
+from jointwise.engines.compiled_parts import both
 from jointwise.exceptions import InputError
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import average, average_gain, tidied
@@ -70,14 +71,24 @@ def fit_rows(
     checkpoint = checkpoint or open_checkpoint(ordered, options, rng)
     with written_on_interrupt(checkpoint):
         chosen = choice.reordered(columns) if choice else choose_model(ordered, options, rng, checkpoint)
-        fitted, stages = _fit_models(ordered, chosen, options, rng, callback, checkpoint)
         choice = chosen.reordered(back)
+        n_threads, ended = n_side_by_side(ordered, checkpoint, callback), list[Solution[Factors]]()
+
+        def fit_all() -> tuple[list[Learned], dict[str, Solution[Factors]]]:
+            found = _fit_models(ordered, chosen, options, rng, callback, checkpoint, n_threads)
+            ended.extend(found[1].values())
+            return found
+
+        def look_back() -> Check | None:
+            if repeated is None or any(stage.status is Status.INTERRUPTED for stage in ended):
+                return None
+            return _check(rows, choice, options, repeated)
+
+        (fitted, stages), check = both(fit_all, look_back, n_threads)
         stages = {name: replace(stage, value=stage.value.reordered(back)) for name, stage in stages.items()}
         models = [[model.dictionaries[n] for n in back] for model in fitted]
         mixture = average(models, [model.factors.reordered(back) for model in fitted])
         gain = average_gain(fitted) / ordered.n_rows if mixture.n_components > 1 else 0.0
-        interrupted = any(stage.status is Status.INTERRUPTED for stage in stages.values())
-        check = None if repeated is None or interrupted else _check(rows, choice, options, repeated)
     close_checkpoint(checkpoint, stages)
     mixture = made_possible(mixture, rows, options.given)
     mixture = lighter_tails(mixture, rows.schema, ordered.n_rows, options.given)
@@ -95,6 +106,7 @@ def _fit_models(
     rng: np.random.Generator,
     callback: Callback | None,
     checkpoint: Checkpoint,
+    n_threads: int,
 ) -> tuple[list[Learned], dict[str, Solution[Factors]]]:
     """Return the models that were fitted, and how the last run of each went."""
     all_masses = masses_of_models(choice.models, rows.axes)
@@ -116,7 +128,7 @@ def _fit_models(
         rng,
         fit_model,
         keep_on_interrupt=options.keep_on_interrupt,
-        n_threads=n_side_by_side(rows, checkpoint, callback),
+        n_threads=n_threads,
     )
     return [fitted[model] for model in sorted(fitted)], stages
 

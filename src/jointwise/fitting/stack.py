@@ -16,6 +16,7 @@ import numpy as np
 from jointwise._checks import check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
+from jointwise.engines.compiled_parts import both
 from jointwise.exceptions import InputError
 from jointwise.fitting.asking import Asked, Fold, ask, weaken, weights_for_answers, weights_for_target
 from jointwise.fitting.blocks import BlockOptions
@@ -25,6 +26,7 @@ from jointwise.fitting.choice.folds import row_folds
 from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.held_out import Repeated, check_part
 from jointwise.fitting.learners import AnyFit, Callback, Known, Learner, Work
+from jointwise.fitting.models import n_side_by_side
 from jointwise.fitting.options import Options, check_run
 from jointwise.fitting.order import in_canonical_order, with_columns
 from jointwise.fitting.result import Ended
@@ -199,18 +201,22 @@ def fit_stack(
     if folds and target is None and by_crosstabs(ordered, most_loss):
         part, _ = folds[0]
         tables = Crosstabs.draw(part.values(), part.schema, np.random.default_rng([seed, len(learners)]))
+    checkpoint = checkpoint or Checkpoint()
     work = Work(
-        named, ordered, seed, checkpoint or Checkpoint(), tell, known,
-        target=place, tables=tables, most_loss=most_loss,
+        named, ordered, seed, checkpoint, tell, known,
+        target=place, tables=tables, most_loss=most_loss, n_threads=n_side_by_side(ordered, checkpoint, callback),
     )  # fmt: skip
     work, asked = weaken(work, ask(work, folds), folds)
     weights, by_rows = _weights(work, asked, folds)
-    check = None
-    if folds and repeated is not None:
+
+    def look_back() -> Check | None:
+        if not folds or repeated is None:
+            return None
         tell("checking the sum of experts against held-out rows")
         density = work.without_first(weights).marginal(rows.schema.names)
-        check = check_part(rows, axes, with_columns(folds[0][0], np.argsort(columns)), density, repeated)
-    fits = _fit_all(work, weights, callback)
+        return check_part(rows, axes, with_columns(folds[0][0], np.argsort(columns)), density, repeated)
+
+    check, fits = both(look_back, lambda: _fit_all(work, weights, callback), work.n_threads)
     if not several:
         check = getattr(fits[learners[0].name], "check", None)
     density = JointDensity.mix([fit.density for fit in fits.values()], [weights[name] for name in fits])
@@ -249,12 +255,16 @@ def _known(rows: Rows, axes: Sequence[Axis], rng: np.random.Generator) -> Known:
 
 
 def _fit_all(work: Work, names: Iterable[str], callback: Callback | None) -> dict[str, AnyFit]:
-    """Fit experts to all rows; one that is interrupted is the last, and where it stands is kept."""
+    """Fit experts to all rows; none begins after one that is interrupted, and where that stands is kept."""
     fits: dict[str, AnyFit] = {}
-    for name in names:
-        fits[name] = work.fit(name, work.rows, "all rows", callback)
-        if fits[name].was_interrupted:
-            work.checkpoint.flush()
-            return fits
-    work.checkpoint.remove()
-    return fits
+
+    def fit(name: str) -> None:
+        if not any(fit.was_interrupted for fit in list(fits.values())):
+            fits[name] = work.fit(name, work.rows, "all rows", callback)
+
+    work.for_each(names, fit)
+    if any(fit.was_interrupted for fit in fits.values()):
+        work.checkpoint.flush()
+    else:
+        work.checkpoint.remove()
+    return {name: fits[name] for name in names if name in fits}

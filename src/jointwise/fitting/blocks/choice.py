@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
+from jointwise.engines.compiled_parts import in_threads
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start, start_groups, weights_of
@@ -26,6 +27,7 @@ from jointwise.fitting.choice.uphill import (
     scores_to_dict,
 )
 from jointwise.fitting.growing import FOLD_TOL
+from jointwise.fitting.models import n_side_by_side
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers import solve
@@ -155,7 +157,8 @@ def choose_blocks(
         return BlockChoice(numbers[0], nus[0], options.beta, n_models)
     seed = int(rng.integers(2**32))
     tails = TAILS if options.n_components == "auto" else TAILS[:1]
-    search = _Search(design, folds, options.beta, seed, tails, checkpoint or Checkpoint())
+    checkpoint = checkpoint or Checkpoint()
+    search = _Search(design, folds, options.beta, seed, tails, checkpoint, n_side_by_side(rows, checkpoint))
     firsts = FIRST_NUMBERS if len(rows) < SMALL_TABLE else FIRST_NUMBERS[-1:]
     bearable = folds[0][1].n_rows // (START_ROWS * max(len(design.columns), 1))
     starts = sorted({nearest(numbers, min(first, bearable)) for first in firsts})
@@ -213,10 +216,12 @@ class _Search:
         seed: int,
         tails: Sequence[float],
         checkpoint: Checkpoint,
+        n_threads: int,
     ) -> None:
         self._design = design
         self._tails = tails
         self._checkpoint = checkpoint
+        self._n_threads = n_threads
         self._best_tails = checkpoint.find("tails", scores_from_dict) or {}
         self._rests = [rest for _, rest in folds]
         self._problems = [design.problem(rest, NUS[0], beta) for rest in self._rests]
@@ -226,7 +231,7 @@ class _Search:
         self._found_logs: dict[tuple[int, int, float, int], FloatArray] = {}
         sizes = [np.array([block.n_rows for block in blocks]) for blocks in blocks_of([part for part, _ in folds])]
         self._sizes = sizes
-        self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
+        self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN, n_threads)
 
     def best(
         self, numbers: Sequence[int], nus: Sequence[float], starts: Sequence[int], stage: int, n_models: int = 1
@@ -300,7 +305,7 @@ class _Search:
         The share of tails is the best for these rows; none if they do not gain by one.
         """
         count = 1 if n_components == 1 else n_models  # one component has one place to go
-        logs = [self._logs(fold, n_components, nu, model) for model in range(count)]
+        logs = in_threads(lambda model: self._logs(fold, n_components, nu, model), count, self._n_threads)
         plain, wide = logsumexp([each[0] for each in logs], axis=0) - np.log(count), logs[0][1]
         found = [self._scores(fold, tailed_logs(plain, wide, tail)) for tail in self._tails]
         totals = np.array([sum(scores) for scores in found])

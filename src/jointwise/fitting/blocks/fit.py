@@ -77,9 +77,7 @@ def fit_blocks(
 
         n_models = 1 if chosen.n_components == 1 else chosen.n_models  # one component has one place to go
         n_threads = n_side_by_side(rows, checkpoint, callback)
-        stages = fit_models(
-            n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt, n_threads=n_threads
-        )
+        stages = fit_models(n_models, rng, fit_model, keep_on_interrupt=options.keep_on_interrupt, n_threads=n_threads)
     close_checkpoint(checkpoint, stages)
     fitted = [run.value.take(alive(run.value.weights, rows.n_rows).tolist()) for run in stages.values()]
     wide = [widened(factors, rows.n_rows, chosen.nu) for factors in fitted]

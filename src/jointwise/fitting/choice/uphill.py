@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._typing import FloatArray
+from jointwise.engines.compiled_parts import in_threads
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.rows.coded import CodedRows
 
@@ -42,6 +43,8 @@ class ScoreBook:
         Rows of each block of each fold.
     least_gain : float
         Smallest gain, in nats per row, that counts.
+    n_threads : int
+        How many folds may be computed at once.
     """
 
     def __init__(
@@ -50,36 +53,54 @@ class ScoreBook:
         compute: Callable[..., Sequence[float]],
         sizes: Sequence[FloatArray],
         least_gain: float,
+        n_threads: int = 1,
     ) -> None:
         self._checkpoint = checkpoint
         self._compute = compute
         self._sizes = sizes
         self._least_gain = least_gain
+        self._n_threads = n_threads
         self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
 
     def mean(self, *key: float) -> float:
         """Return the mean log-likelihood of the rows of all folds."""
-        found = sum(float(self._of(key, fold).sum()) for fold in range(len(self._sizes)))
+        folds = range(len(self._sizes))
+        self._prepare([(key, fold) for fold in folds])
+        found = sum(float(self._of(key, fold).sum()) for fold in folds)
         return found / sum(float(sizes.sum()) for sizes in self._sizes)
 
     def compare(self, key: Sequence[float], than: Sequence[float]) -> Verdict:
         """Return what a key does beside another; by the first fold alone where that is clear, else by all."""
+        self._prepare([(key, 0), (than, 0)])
         gains, sizes = self._of(key, 0) - self._of(than, 0), self._sizes[0]
         if len(self._sizes) > 1 and (gain := clear_gain(gains, sizes, self._least_gain)):
             return Verdict.GAINS if gain > 0 else Verdict.LOSES
+        folds = range(len(self._sizes))
+        self._prepare([(each, fold) for fold in folds for each in (key, than)])
         if self.mean(*key) > self.mean(*than) + self._least_gain:
             return Verdict.GAINS
-        folds = range(len(self._sizes))
         gains = np.concatenate([self._of(key, fold) - self._of(than, fold) for fold in folds])
         clear = clear_gain(gains, np.concatenate(self._sizes), self._least_gain)
         return Verdict.LOSES if clear < 0 else Verdict.UNCLEAR
 
-    def _of(self, key: Sequence[float], fold: int) -> FloatArray:
-        plain = (*map(float, key), float(fold))
-        if plain not in self._scores:
-            self._scores[plain] = tuple(float(score) for score in self._compute(*key, fold))
+    def _prepare(self, wanted: Sequence[tuple[Sequence[float], int]]) -> None:
+        """Compute scores of keys and folds that are missing, side by side."""
+        distinct = dict.fromkeys((tuple(key), fold) for key, fold in wanted)
+        missing = [(key, fold) for key, fold in distinct if _plain(key, fold) not in self._scores]
+
+        def compute(number: int) -> None:
+            key, fold = missing[number]
+            self._scores[_plain(key, fold)] = tuple(float(score) for score in self._compute(*key, fold))
             self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
-        return np.array(self._scores[plain])
+
+        in_threads(compute, len(missing), self._n_threads)
+
+    def _of(self, key: Sequence[float], fold: int) -> FloatArray:
+        return np.array(self._scores[_plain(key, fold)])
+
+
+def _plain(key: Sequence[float], fold: int) -> tuple[float, ...]:
+    return (*map(float, key), float(fold))
 
 
 def clear_gain(gains: FloatArray, sizes: FloatArray, least_gain: float) -> float:
