@@ -1,5 +1,7 @@
 """JointEstimator: experts stacked by held-out rows."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -9,7 +11,7 @@ from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, Jo
 from jointwise.estimators import gaussian_blocks
 from jointwise.estimators.joint_estimator import _suits
 from jointwise.exceptions import InputError
-from jointwise.fitting import weighing
+from jointwise.fitting import models, weighing
 from jointwise.fitting.blocks import BlockChoice, choose_blocks
 from jointwise.fitting.learners import Work
 from jointwise.fitting.trees import MOST_COLUMNS
@@ -49,6 +51,21 @@ def test_correlated_columns_go_to_the_blocks(fitted):
     assert held_out["blocks"] > held_out["products"]
     assert fitted.expert_weights_["blocks"] > 0.5
     assert fitted.fit_.held_out >= max(held_out.values()) - 0.05
+
+
+def test_threads_do_not_change_the_density(monkeypatch):
+    """Experts, folds and models side by side, with threads that take turns as often as they can."""
+    data, fresh = columns(120), columns(seed=1)
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        side_by_side = JointEstimator(random_state=0).fit(data)
+    finally:
+        sys.setswitchinterval(switching)
+    monkeypatch.setattr(models, "n_cores", lambda: 1)
+    one_by_one = JointEstimator(random_state=0).fit(data)
+    assert side_by_side.expert_weights_ == one_by_one.expert_weights_
+    np.testing.assert_array_equal(side_by_side.score_samples(fresh), one_by_one.score_samples(fresh))
 
 
 @pytest.mark.slow  # the example of the class fits them too

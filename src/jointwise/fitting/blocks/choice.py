@@ -312,7 +312,8 @@ class _Search:
         totals[1:] -= LEAST_GAIN * float(self._sizes[fold].sum())
         best = int(np.argmax(totals))
         self._best_tails[n_components, nu, n_models, fold] = (self._tails[best],)
-        self._checkpoint.keep("tails", scores_to_dict(self._best_tails), draws_again=True)
+        if self._checkpoint.is_kept:
+            self._checkpoint.keep("tails", scores_to_dict(self._best_tails), draws_again=True)
         return found[best]
 
     def _scores(self, fold: int, logs: FloatArray) -> list[float]:

@@ -91,7 +91,8 @@ class ScoreBook:
         def compute(number: int) -> None:
             key, fold = missing[number]
             self._scores[_plain(key, fold)] = tuple(float(score) for score in self._compute(*key, fold))
-            self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
+            if self._checkpoint.is_kept:  # then folds come one after the other
+                self._checkpoint.keep("search", scores_to_dict(self._scores), draws_again=True)
 
         in_threads(compute, len(missing), self._n_threads)
 
