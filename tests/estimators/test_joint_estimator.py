@@ -1,6 +1,7 @@
 """JointEstimator: experts stacked by held-out rows."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,15 +9,17 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from jointwise import JUPAD, GaussianBlocks, JointClassifier, JointEstimator, JointImputer, TreeMixture, load
-from jointwise.estimators import gaussian_blocks
+from jointwise.estimators import gaussian_blocks, jupad
 from jointwise.estimators.joint_estimator import _suits
 from jointwise.exceptions import InputError
 from jointwise.fitting import models, weighing
 from jointwise.fitting.blocks import BlockChoice, choose_blocks
 from jointwise.fitting.learners import Work
+from jointwise.fitting.rows import fit_rows
 from jointwise.fitting.trees import MOST_COLUMNS
 from jointwise.fitting.weighing import CROSSTAB_ROWS, MOST_LOSS, by_crosstabs
 from jointwise.joint.product import ProductMixture
+from jointwise.solvers import Status
 
 EXPERTS = [("products", JUPAD(3, n_init=1)), ("blocks", GaussianBlocks("none", n_components=2))]
 
@@ -312,19 +315,25 @@ def test_a_killed_fit_goes_on(tmp_path, fitted, told):
     assert not path.exists()
 
 
+def as_interrupted(fit):
+    """A fit as Ctrl-C leaves it."""
+    return replace(fit, final=tuple(replace(run, status=Status.INTERRUPTED) for run in fit.final))
+
+
+def test_an_interrupt_while_rows_are_held_out_ends_the_fit(monkeypatch):
+    """What an expert says of held-out rows is not to be kept, even if its own fit could be."""
+    monkeypatch.setattr(jupad, "fit_rows", lambda *args, **options: as_interrupted(fit_rows(*args, **options)))
+    with pytest.raises(KeyboardInterrupt):
+        small(on_interrupt="keep").fit(columns())
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_interrupt_keeps_the_experts_fitted_by_then(monkeypatch):
     learn = Work.fit
 
     def interrupted(self, name, rows, what, callback=None):
         found = learn(self, name, rows, what, callback)
-        if what == "all rows" and callback is not None:
-            from dataclasses import replace
-
-            from jointwise.solvers import Status
-
-            return replace(found, final=tuple(replace(run, status=Status.INTERRUPTED) for run in found.final))
-        return found
+        return as_interrupted(found) if what == "all rows" and callback is not None else found
 
     monkeypatch.setattr(Work, "fit", interrupted)
     model = small(on_interrupt="keep", verbose=True).fit(columns())

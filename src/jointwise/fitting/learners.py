@@ -105,7 +105,10 @@ class Work:
             choice = learner.in_folds(choice)
             if len(self.rows) >= SMALL_TABLE:  # one model of many rows tells enough
                 choice = learner.single(choice)
-        return learner.fit(rows, choice, rng, callback, record)
+        found = learner.fit(rows, choice, rng, callback, record)
+        if found.was_interrupted and rows is not self.rows:  # Ctrl-C keeps fits to all rows alone
+            raise KeyboardInterrupt
+        return found
 
     def looks(self, rest: CodedRows, X: FloatArray) -> dict[str, FloatArray]:
         """Log-density of the encoded rows ``X`` under experts, after a short look at the rest."""
