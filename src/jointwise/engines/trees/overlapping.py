@@ -27,6 +27,7 @@ from jointwise.engines.compiled_parts import FAST, count_parts, in_threads, lock
 from jointwise.engines.trees.base import EdgeSums, Forest, TreeComponents
 from jointwise.engines.trees.emissions import Emissions, PossibleStates
 from jointwise.engines.trees.reference import ReferenceTreeEngine
+from jointwise.engines.trees.uncounted import uncounted
 
 # Messages below this count as this, so that an impossible row has a finite log-density; and what is small enough to be
 # scaled, or for its logarithm to be taken.
@@ -71,7 +72,9 @@ class OverlappingTreeEngine(ReferenceTreeEngine):
 
         def part(p: int) -> float:
             rows = p * n // n_parts, (p + 1) * n // n_parts
-            likelihood: float = _edge_part(*self._rows, self._possible, trees, totals[p], edges[p], codes[p], *rows)
+            likelihood: float = _edge_part(
+                *self._rows, self._possible, trees, _batch(trees), totals[p], edges[p], codes[p], *rows
+            )
             return likelihood
 
         likelihoods = in_threads(part, n_parts, self._n_threads)
@@ -131,6 +134,16 @@ def _leaf_starts(forest: Forest, possible: PossibleStates) -> tuple[IntArray, in
     return np.where(forest.has_children, -1, ends - sizes), int(ends[-1, -1])
 
 
+def _batch(trees: _Trees) -> _Batch:
+    """Return the arrays of a batch; a part of the rows has its own."""
+    F, N = trees.parents.shape
+    places = N * int(trees.n_states.max())
+    size = max(min(BATCH, PLACES // (F * places)), 1)
+    codes, lows, counts, firsts = np.empty((4, size * N), dtype=np.int64)
+    inside, up = np.empty((2, F * size * places))
+    return _Batch(codes, lows, counts, firsts, np.empty((F, size)), inside, up, np.empty(places))
+
+
 # ---- compiled loops, all in this module: numba's cache does not see when a function of another one changes -----------
 
 
@@ -173,17 +186,14 @@ def _count_leaves(trees: _Trees, possible: PossibleStates, codes: AnyArray, edge
 
 @numba.njit(cache=True, nogil=True)
 def _edge_part(
-    codes: AnyArray, weights: AnyArray, possible: PossibleStates, trees: _Trees, totals: AnyArray, edges: AnyArray,
-    of_codes: AnyArray, begin: int, end: int,
+    codes: AnyArray, weights: AnyArray, possible: PossibleStates, trees: _Trees, batch: _Batch, totals: AnyArray,
+    edges: AnyArray, of_codes: AnyArray, begin: int, end: int,
 ) -> float:  # fmt: skip
     """Take the rows from `begin` to `end`; add to totals (F,), edges and codes of leaves; return the log-likelihood."""
-    F, N = trees.parents.shape
-    places = N * trees.n_states.max()
-    size = max(min(BATCH, PLACES // (F * places)), 1)
-    cells, messages = np.empty((4, size * N), dtype=np.int64), np.empty((2, F * size * places))
-    batch = _Batch(
-        cells[0], cells[1], cells[2], cells[3], np.empty((F, size)), messages[0], messages[1], np.empty(places)
-    )
+    codes, weights, possible = uncounted(codes), uncounted(weights), uncounted(possible)
+    trees, batch, totals = uncounted(trees), uncounted(batch), uncounted(totals)
+    edges, of_codes = uncounted(edges), uncounted(of_codes)
+    F, size = batch.posteriors.shape
     likelihood = 0.0
     for first in range(begin, end, size):
         n_rows = min(size, end - first)
