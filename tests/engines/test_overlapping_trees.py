@@ -17,6 +17,7 @@ from jointwise.engines.trees import (
     PairSums,
     ReferenceTreeEngine,
     TreeComponents,
+    overlapping,
     pair_starts,
     tree_engine,
 )
@@ -95,6 +96,21 @@ def test_compiled_sums_of_wide_rows_are_the_plain_ones():
     codes = make_codes(rng, n_codes, 20, 0.1)
     plain, compiled = (engine(codes, n_codes, None, emissions).edge_sums(components) for engine in ENGINES)
     assert_close(compiled, plain, 1e-7)
+
+
+@pytest.mark.parametrize("places", [1, overlapping.PLACES])
+def test_sums_do_not_depend_on_how_many_rows_are_taken_together(monkeypatch, places):
+    monkeypatch.setattr(overlapping, "PLACES", places)
+    rng = np.random.default_rng(2)
+    n_states, n_codes = [3, 1, 5, 4], [6, 2, 9, 5]
+    emissions = make_emissions(rng, n_states, n_codes)
+    components = make_components(rng, make_forest(rng, n_states, 3))
+    codes, weights = (
+        make_codes(rng, n_codes, 5 * overlapping.BATCH + 3, 0.2),
+        rng.uniform(0, 2, 5 * overlapping.BATCH + 3),
+    )
+    plain, compiled = (engine(codes, n_codes, weights, emissions).edge_sums(components) for engine in ENGINES)
+    assert_close(compiled, plain)
 
 
 def test_states_that_do_not_overlap_are_the_codes():

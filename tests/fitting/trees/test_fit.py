@@ -7,8 +7,9 @@ from tests.fitting.trees.test_states import COLUMNS, design_of
 from jointwise import TreeMixture
 from jointwise.exceptions import InputError
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.choice.folds import row_folds
 from jointwise.fitting.trees import TreeOptions, choose_trees, fit_trees
-from jointwise.fitting.trees.choice import _priors
+from jointwise.fitting.trees.choice import _priors, _Search
 from jointwise.marginals import PairwiseMarginals, Profile
 
 
@@ -143,3 +144,19 @@ def test_many_categories_take_little_memory_and_stay_exact():
     assert density.probability({"kind": "k001"}) == pytest.approx(np.mean(kind == 1), abs=0.01)
     assert density.condition({"kind": "k001"}).probability({"low": True}) > 0.95
     assert density.condition({"low": False}).probability({"kind": {"k001", "k002"}}) < 0.05
+
+
+@pytest.mark.parametrize(("n", "fewest"), [(1200, 2), (5000, 4)], ids=["three folds", "one fold"])
+def test_more_trees_that_gain_nothing_end_the_way_up(n, fewest):
+    asked = set()
+
+    class Flat(_Search):
+        def _run(self, n_components, n_states, prior, n_atoms, fold):
+            asked.add(n_components)
+            return [0.0] * len(self._held[fold])
+
+    design, rows, _ = design_of(chain(n, 0))
+    folds = row_folds(rows, np.random.default_rng(0))
+    search = Flat(design, folds, [(1.0, 3.0)], 0, Checkpoint())
+    assert search.best((1, 2, 4, 8, 16, 32), (16,), 0, 0) == (8, 16, 0, 0)
+    assert (min(asked), max(asked)) == (fewest, 16)

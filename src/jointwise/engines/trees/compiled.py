@@ -40,6 +40,7 @@ from jointwise.engines.trees.kernels import (
     has_gaps,
     missing_states,
     posterior_part,
+    scratch,
 )
 
 # Bytes of the posteriors and codes of a window of rows.
@@ -78,7 +79,8 @@ class CompiledTreeEngine(TreeEngine):
 
         def part(p: int) -> float:
             rows = p * n // n_parts, (p + 1) * n // n_parts
-            likelihood: float = edge_part(self._rows, trees, totals[p], edges[p], *rows)
+            scratches = scratch(self._rows.n_bins), np.empty((BATCH, len(trees.parents)))
+            likelihood: float = edge_part(self._rows, trees, *scratches, totals[p], edges[p], *rows)
             return likelihood
 
         likelihoods = in_threads(part, n_parts, self._threads(trees.parents.size))
@@ -106,7 +108,7 @@ class CompiledTreeEngine(TreeEngine):
 
         def part(p: int) -> float:
             own = p * n // n_parts, (p + 1) * n // n_parts
-            likelihood: float = posterior_part(rows, trees, *own, posteriors, gapped)
+            likelihood: float = posterior_part(rows, trees, scratch(rows.n_bins), *own, posteriors, gapped)
             return likelihood
 
         likelihoods = in_threads(part, n_parts, n_threads)
@@ -168,8 +170,8 @@ def _add_gaps(
 
     def component(r: int) -> None:
         counts, nodes = np.zeros((n_states, n_states)), np.zeros(n_states)
-        own = np.ascontiguousarray(posteriors[:, r])
-        count_gaps(rows, trees, r, own, where, n_missing, asked, counts, nodes)
+        own, joint = np.ascontiguousarray(posteriors[:, r]), np.empty((n_missing, n_missing))
+        count_gaps(rows, trees, scratch(rows.n_bins), r, own, where, joint, asked, counts, nodes)
         counts += counts.T.copy()
         sums.pairs[:, r] += counts.ravel()[places]
         sums.nodes[:, r] += nodes

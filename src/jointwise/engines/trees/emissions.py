@@ -15,7 +15,7 @@ from jointwise.exceptions import InputError
 
 
 class PossibleStates(NamedTuple):
-    """The states that each code leaves possible, end to end; a missing cell leaves all of them.
+    """The states from the first that each code leaves possible to the last, end to end; a missing cell leaves all.
 
     Attributes
     ----------
@@ -23,14 +23,15 @@ class PossibleStates(NamedTuple):
         Where the codes of each column begin, the last one being "missing".
     starts : array of shape (codes + 1,)
         Where the states of each code begin.
-    states : array of shape (entries,)
+    lows : array of shape (codes,)
+        The first of them.
     values : array of shape (entries,)
-        Probability of the code given the state.
+        Probability of the code given each state, zero for some between the first and the last.
     """
 
     firsts: IntArray
     starts: IntArray
-    states: IntArray
+    lows: IntArray
     values: FloatArray
 
 
@@ -85,17 +86,24 @@ class Emissions:
 
     @cached_property
     def possible(self) -> PossibleStates:
-        """The states that each code leaves possible."""
+        """The states from the first that each code leaves possible to the last."""
         found = [_with_missing(table) for table in self.tables]
-        counts = np.concatenate([(table > 0).sum(axis=1) for table in found])
+        lows = [np.argmax(table > 0, axis=1) for table in found]
+        ends = [table.shape[1] - np.argmax(table[:, ::-1] > 0, axis=1) for table in found]
         return PossibleStates(
             bin_starts([len(table) for table in found]),
-            bin_starts(counts.tolist()),
-            np.concatenate([np.nonzero(table)[1] for table in found]),
-            np.concatenate([table[table > 0] for table in found]),
+            bin_starts((np.concatenate(ends) - np.concatenate(lows)).tolist()),
+            np.concatenate(lows),
+            np.concatenate([_between(*each) for each in zip(found, lows, ends, strict=True)]),
         )
 
 
 def _with_missing(table: FloatArray) -> FloatArray:
     """Return probabilities (C + 1, S) of a column's codes, one for a missing cell."""
     return np.vstack([table.T, np.ones((1, len(table)))])
+
+
+def _between(table: FloatArray, lows: IntArray, ends: IntArray) -> FloatArray:
+    """Return the entries of each row from its own column `lows` to before `ends`, one row after the other."""
+    columns = np.arange(table.shape[1])
+    return np.asarray(table[(columns >= lows[:, None]) & (columns < ends[:, None])])

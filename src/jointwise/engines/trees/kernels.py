@@ -21,6 +21,7 @@ import numpy as np
 
 from jointwise._typing import AnyArray
 from jointwise.engines.compiled_parts import FAST, LEAST_POSTERIOR, to_posteriors
+from jointwise.engines.trees.uncounted import uncounted
 
 # Rows whose posteriors are computed together: their codes stay in the fastest cache.
 BATCH = 128
@@ -58,7 +59,7 @@ class Pairs(NamedTuple):
     positions: AnyArray  # (N, N): position of each pair, or -1
 
 
-class _Gaps(NamedTuple):
+class Gaps(NamedTuple):
     """Arrays for the missing cells of one row; those of states have one place for each state of each missing cell."""
 
     missing: AnyArray  # (N,): the missing columns of the row
@@ -72,14 +73,30 @@ class _Gaps(NamedTuple):
     conditional: AnyArray  # (largest, largest): probability of a state (second) given the parent's (first)
 
 
+def scratch(n_bins: AnyArray) -> Gaps:
+    """Return the arrays for rows with these numbers of states; a part of the rows has its own."""
+    N, states, largest = len(n_bins), n_bins.sum(), n_bins.max()
+    missing, columns, clusters = np.empty((3, N), dtype=np.int64)
+    where, offsets = np.full(N, -1, dtype=np.int64), np.empty(N + 1, dtype=np.int64)
+    inside, beliefs, scaled = np.empty((3, states))
+    return Gaps(missing, columns, where, offsets, clusters, inside, beliefs, scaled, np.empty((largest, largest)))
+
+
 # ---- batches of rows ------------------------------------------------------------------------------------------------
 
 
 @numba.njit(cache=True, nogil=True)
-def edge_part(rows: Rows, trees: Trees, totals: AnyArray, edges: AnyArray, begin: int, end: int) -> float:
-    """Take the rows from `begin` to `end`; fill totals (F,) and padded edges, and return the log-likelihood."""
+def edge_part(
+    rows: Rows, trees: Trees, gaps: Gaps, posteriors: AnyArray, totals: AnyArray, edges: AnyArray, begin: int, end: int
+) -> float:
+    """Take the rows from `begin` to `end`; fill totals (F,) and padded edges, and return the log-likelihood.
+
+    Posteriors (BATCH, F) are those of a batch.
+    """
+    rows, trees, gaps, posteriors = uncounted(rows), uncounted(trees), uncounted(gaps), uncounted(posteriors)
+    totals, edges = uncounted(totals), uncounted(edges)
     F = len(trees.parents)
-    posteriors, gapped, gaps = np.empty((BATCH, F)), np.empty(BATCH, dtype=np.bool_), _scratch(rows.n_bins)
+    gapped = np.empty(BATCH, dtype=np.bool_)
     kept, p = np.empty(BATCH, dtype=np.uint64), np.empty(BATCH)
     likelihood = 0.0
     for first in range(begin, end, BATCH):
@@ -106,9 +123,11 @@ def edge_part(rows: Rows, trees: Trees, totals: AnyArray, edges: AnyArray, begin
 
 
 @numba.njit(cache=True, nogil=True)
-def posterior_part(rows: Rows, trees: Trees, begin: int, end: int, posteriors: AnyArray, gapped: AnyArray) -> float:
+def posterior_part(
+    rows: Rows, trees: Trees, gaps: Gaps, begin: int, end: int, posteriors: AnyArray, gapped: AnyArray
+) -> float:
     """Write the posteriors of the rows from `begin` to `end`, and which have gaps; return the log-likelihood."""
-    gaps = _scratch(rows.n_bins)
+    rows, trees, gaps, posteriors = uncounted(rows), uncounted(trees), uncounted(gaps), uncounted(posteriors)
     likelihood = 0.0
     for first in range(begin, end, BATCH):
         n_rows = min(BATCH, end - first)
@@ -119,7 +138,7 @@ def posterior_part(rows: Rows, trees: Trees, begin: int, end: int, posteriors: A
 
 @numba.njit(cache=True, nogil=True)
 def _posteriors(
-    rows: Rows, trees: Trees, first: int, n_rows: int, gaps: _Gaps, posteriors: AnyArray, gapped: AnyArray
+    rows: Rows, trees: Trees, first: int, n_rows: int, gaps: Gaps, posteriors: AnyArray, gapped: AnyArray
 ) -> float:
     """Write the weighted posteriors of a batch of rows, and which have gaps; return the log-likelihood."""
     F = len(trees.parents)
@@ -235,14 +254,15 @@ def missing_states(rows: Rows, where: AnyArray) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def count_gaps(
-    rows: Rows, trees: Trees, r: int, posteriors: AnyArray, where: AnyArray, n_states: int, asked: Pairs,
-    counts: AnyArray, nodes: AnyArray,
+    rows: Rows, trees: Trees, gaps: Gaps, r: int, posteriors: AnyArray, where: AnyArray, joint: AnyArray,
+    asked: Pairs, counts: AnyArray, nodes: AnyArray,
 ) -> None:  # fmt: skip
     """Add the posteriors (n,) of one component to the pairs and nodes with missing cells of the rows at `where`.
 
     Counts (states, states) are of all states of all columns; those of a pair are in one of two places, or in both.
     """
-    gaps, joint = _scratch(rows.n_bins), np.empty((n_states, n_states))
+    rows, trees, gaps, asked = uncounted(rows), uncounted(trees), uncounted(gaps), uncounted(asked)
+    joint, counts, nodes = uncounted(joint), uncounted(counts), uncounted(nodes)
     for i in where:
         if posteriors[i] > 0.0:
             m = _begin_tree(rows, trees, r, _find_gaps(rows, i, gaps), True, gaps)
@@ -255,19 +275,8 @@ def count_gaps(
 # ---- the missing cells of one row in one tree -----------------------------------------------------------------------
 
 
-@numba.njit(cache=True, nogil=True)
-def _scratch(n_bins: AnyArray) -> _Gaps:
-    """Return the arrays for rows with these numbers of states."""
-    N, states, largest = len(n_bins), n_bins.sum(), n_bins.max()
-    ints = np.empty((3, N), dtype=np.int64)
-    return _Gaps(
-        ints[0], ints[1], np.full(N, -1, dtype=np.int64), np.empty(N + 1, dtype=np.int64), ints[2], np.empty(states),
-        np.empty(states), np.empty(states), np.empty((largest, largest)),
-    )  # fmt: skip
-
-
 @numba.njit(cache=True, nogil=True, inline="always")
-def _find_gaps(rows: Rows, i: int, gaps: _Gaps) -> int:
+def _find_gaps(rows: Rows, i: int, gaps: Gaps) -> int:
     """Write the missing columns of a row and return their number."""
     n_missing = 0
     for n in range(rows.codes.shape[1]):
@@ -278,7 +287,7 @@ def _find_gaps(rows: Rows, i: int, gaps: _Gaps) -> int:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _begin_tree(rows: Rows, trees: Trees, r: int, n_missing: int, leaves: bool, gaps: _Gaps) -> int:
+def _begin_tree(rows: Rows, trees: Trees, r: int, n_missing: int, leaves: bool, gaps: Gaps) -> int:
     """Sort the missing columns of a row, parents before children, and place their states; return their number, m.
 
     Without `leaves`, columns that have no children count as observed in the state "missing".
@@ -301,14 +310,14 @@ def _begin_tree(rows: Rows, trees: Trees, r: int, n_missing: int, leaves: bool, 
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _end_tree(m: int, gaps: _Gaps) -> None:
+def _end_tree(m: int, gaps: Gaps) -> None:
     """Forget the missing columns of a row."""
     for k in range(m):
         gaps.where[gaps.columns[k]] = -1
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _upward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: _Gaps) -> float:
+def _upward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: Gaps) -> float:
     """Write u_n of each missing cell; return the logarithm of what all missing cells give to the row's density."""
     where, offsets, inside = gaps.where, gaps.offsets, gaps.inside
     for place in range(offsets[m]):
@@ -388,7 +397,7 @@ def _normalise(
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _believe(rows: Rows, trees: Trees, i: int, r: int, k: int, gaps: _Gaps) -> int:
+def _believe(rows: Rows, trees: Trees, i: int, r: int, k: int, gaps: Gaps) -> int:
     """Write the beliefs of the missing cell at position k, and its probabilities given each state of its parent.
 
     Return where the row of the parent's state begins in the table of the column; if the parent is missing, -1. Only
@@ -425,7 +434,7 @@ def _add_at(factor: float, terms: AnyArray, begin: int, sums: AnyArray, place: i
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, gaps: _Gaps, edges: AnyArray) -> None:
+def _add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, gaps: Gaps, edges: AnyArray) -> None:
     """Add a row's posterior to the padded edges above and below its missing cells, after `_upward`."""
     offsets = gaps.offsets
     for k in range(m):
@@ -449,7 +458,7 @@ def _add_edges(rows: Rows, trees: Trees, i: int, r: int, m: int, weight: float, 
 
 
 @numba.njit(cache=True, nogil=True)
-def _downward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: _Gaps, joint: AnyArray) -> None:
+def _downward(rows: Rows, trees: Trees, i: int, r: int, m: int, gaps: Gaps, joint: AnyArray) -> None:
     """Write the beliefs of all missing cells, and the joint probabilities of those that are connected.
 
     The path from an earlier cell a to a later one n passes through the parent p of the later one, so that
@@ -488,7 +497,7 @@ def _chain(joint: AnyArray, first: int, last: int, conditional: AnyArray, begin:
 
 @numba.njit(cache=True, nogil=True)
 def _add_pairs(
-    rows: Rows, i: int, m: int, weight: float, gaps: _Gaps, joint: AnyArray, asked: Pairs, counts: AnyArray,
+    rows: Rows, i: int, m: int, weight: float, gaps: Gaps, joint: AnyArray, asked: Pairs, counts: AnyArray,
     nodes: AnyArray,
 ) -> None:  # fmt: skip
     """Add a row's posterior to the pairs with missing cells and to their nodes, after `_downward`.

@@ -13,7 +13,7 @@ from jointwise.dictionary import Dictionary
 from jointwise.engines.trees import Emissions, TreeComponents
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
-from jointwise.fitting.choice.uphill import ScoreBook, Verdict, blocks_of, climb, nearest
+from jointwise.fitting.choice.uphill import PATIENCE, ScoreBook, Verdict, blocks_of, climb, nearest
 from jointwise.fitting.growing import FOLD_TOL
 from jointwise.fitting.trees.counts import RowPairs
 from jointwise.fitting.trees.design import TreeDesign
@@ -44,7 +44,10 @@ MOST_WORK, MOST_COUNTS = 4e9, 1 << 24
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
-SEARCH_TOL, SEARCH_STEPS = 1e-3, 25
+SEARCH_TOL, SEARCH_STEPS = 1e-3, 15
+# A climb by the single fold of a large table goes on over this many numbers that gain nothing: it has more rows, and
+# never finds that one clearly loses.
+SINGLE_PATIENCE = 1
 # Largest table whose starts are averaged, and their number.
 AVERAGED_ROWS, N_MODELS = 100_000, 3
 # Many trees: rows of each, their largest number, most rows x trees x columns of a pass, states, prior, starts that are
@@ -232,7 +235,7 @@ class _Search:
         self._held = blocks_of([part for part, _ in folds])
         self._priors = priors
         self._seed = seed
-        self._last: tuple[tuple[int | bool, ...], TreeFactors] | None = None
+        self._last: dict[int, tuple[tuple[int | bool, ...], TreeFactors]] = {}  # of each fold
         sizes = [np.array([block.n_rows for block in blocks]) for blocks in self._held]
         self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
 
@@ -262,14 +265,21 @@ class _Search:
             return [rung if which == i else ladder[at[i]] for i, ladder in enumerate(ladders)]
 
         def compare(which: int, rung: int, than: int) -> Verdict:
-            return self.held_out.compare(key(which, rung), key(which, than))
+            verdict = self.held_out.compare(key(which, rung), key(which, than))
+            dearer = which == 0 and rung > than  # more trees that gain nothing are not worth trying yet more
+            return Verdict.LOSES if dearer and verdict is Verdict.UNCLEAR else verdict
 
         while tuple(at) not in tried:
             tried.add(tuple(at))
             for which in order:
-                at[which] = climb(ladders[which], at[which], partial(compare, which))
+                at[which] = climb(ladders[which], at[which], partial(compare, which), self._patience)
         n_components, n_states, prior, n_atoms = (ladder[i] for ladder, i in zip(ladders, at, strict=True))
         return n_components, n_states, prior, n_atoms
+
+    @property
+    def _patience(self) -> int:
+        """Over how many rungs that gain nothing a climb goes on."""
+        return SINGLE_PATIENCE if len(self._rests) == 1 else PATIENCE
 
     @cached_property
     def _folds(self) -> dict[tuple[int, int, bool], _Fold]:
@@ -298,11 +308,8 @@ class _Search:
         own = n_atoms != BINS
         here = self._fold(fold, n_states, own=own)
         alpha, gamma = self._priors[prior]
-        problem, place = replace(here.problem, alpha=alpha, gamma=gamma), (n_components, n_states, prior, fold, own)
-        if self._last is None or self._last[0] != place:  # atoms begin where the same run with bins ended
-            rng = np.random.default_rng([self._seed, fold])
-            self._last = place, short_run(problem, here.rest, n_components, rng)
-        factors = self._last[1]
+        problem = replace(here.problem, alpha=alpha, gamma=gamma)
+        factors = self._bins_run((n_components, n_states, prior, own), fold, problem, here.rest)
         if n_atoms <= BINS:
             return _scores(here.space, here.held, problem.components(factors), None)
         atoms = here.design.atoms(n_states, n_atoms)
@@ -311,6 +318,18 @@ class _Search:
         components = problem.components(solve(solver, problem, max_steps=SEARCH_STEPS).value)
         fine = [block.regrouped(atoms.space.axes) for block in self._held[fold]]
         return _scores(atoms.space, fine, components, atoms.emissions)
+
+    def _bins_run(
+        self, place: tuple[int | bool, ...], fold: int, problem: TreesProblem, rest: CodedRows
+    ) -> TreeFactors:
+        """Return where a short run with bins ends; the last of each fold is kept, as one with atoms begins there."""
+        last = self._last.get(fold)
+        if last is not None and last[0] == place:
+            return last[1]
+        n_components, rng = int(place[0]), np.random.default_rng([self._seed, fold])
+        factors = short_run(problem, rest, n_components, rng)
+        self._last[fold] = place, factors
+        return factors
 
 
 def _scores(
