@@ -157,6 +157,6 @@ def test_more_trees_that_gain_nothing_end_the_way_up(n, fewest):
 
     design, rows, _ = design_of(chain(n, 0))
     folds = row_folds(rows, np.random.default_rng(0))
-    search = Flat(design, folds, [(1.0, 3.0)], 0, Checkpoint())
+    search = Flat(design, folds, [(1.0, 3.0)], 0, Checkpoint(), n_threads=1)
     assert search.best((1, 2, 4, 8, 16, 32), (16,), 0, 0) == (8, 16, 0, 0)
     assert (min(asked), max(asked)) == (fewest, 16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SEARCH_ROWS, row_folds
 from jointwise.fitting.choice.uphill import PATIENCE, ScoreBook, Verdict, blocks_of, climb, nearest
 from jointwise.fitting.growing import FOLD_TOL
+from jointwise.fitting.models import n_side_by_side
 from jointwise.fitting.trees.counts import RowPairs
 from jointwise.fitting.trees.design import TreeDesign
 from jointwise.fitting.trees.options import TreeOptions
@@ -132,7 +133,8 @@ def choose_trees(
     if not folds:  # one row
         return TreeChoice(numbers[0], states[0], *priors[-1], n_models)
     seed = int(rng.integers(2**32))
-    search = _Search(design, folds, priors, seed, checkpoint or Checkpoint())
+    checkpoint = checkpoint or Checkpoint()
+    search = _Search(design, folds, priors, seed, checkpoint, n_side_by_side(rows, checkpoint))
     found = search.best(numbers, states, *first)
     always = options.states == "atoms"
     few = [number for number in numbers if always or number * len(rows) * len(design.columns) <= MOST_ATOM_WORK]
@@ -229,15 +231,19 @@ class _Search:
         priors: Sequence[tuple[float, float]],
         seed: int,
         checkpoint: Checkpoint,
+        n_threads: int,
     ) -> None:
         self._design = design
         self._rests = [rest for _, rest in folds]
+        # by the rows that a fold does not hold out
+        self._designs = [replace(design, counted=RowPairs(rest)) for rest in self._rests]
+        self._folds: dict[tuple[int, int, bool], _Fold] = {}
         self._held = blocks_of([part for part, _ in folds])
         self._priors = priors
         self._seed = seed
         self._last: dict[int, tuple[tuple[int | bool, ...], TreeFactors]] = {}  # of each fold
         sizes = [np.array([block.n_rows for block in blocks]) for blocks in self._held]
-        self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN)
+        self.held_out = ScoreBook(checkpoint, self._run, sizes, LEAST_GAIN, n_threads)
 
     def best(self, numbers: Sequence[int], states: Sequence[int], stage: int, prior: int) -> Key:
         """Return the key of the highest score found with bins; numbers of trees come last, as many trees take long."""
@@ -281,10 +287,6 @@ class _Search:
         """Over how many rungs that gain nothing a climb goes on."""
         return SINGLE_PATIENCE if len(self._rests) == 1 else PATIENCE
 
-    @cached_property
-    def _folds(self) -> dict[tuple[int, int, bool], _Fold]:
-        return {}
-
     def _fold(self, fold: int, n_states: int, *, own: bool) -> _Fold:
         """Return a fold, with edges of bins that its `own` rows have chosen, or all rows."""
         if (fold, n_states, own) not in self._folds:
@@ -294,11 +296,6 @@ class _Search:
             held = [block.regrouped(space.axes) for block in self._held[fold]]
             self._folds[fold, n_states, own] = _Fold(design, space, held, rest, space.problem(rest, 1.0, 0.0))
         return self._folds[fold, n_states, own]
-
-    @cached_property
-    def _designs(self) -> list[TreeDesign]:
-        """The design of each fold by the rows that it does not hold out."""
-        return [replace(self._design, counted=RowPairs(rest)) for rest in self._rests]
 
     def _run(self, n_components: int, n_states: int, prior: int, n_atoms: int, fold: int) -> list[float]:
         """Log-likelihood of the blocks of a fold's held-out rows beyond that of independent columns, after a short run.
