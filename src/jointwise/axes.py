@@ -283,20 +283,30 @@ def regrouping(fine: Axis, coarse: Axis) -> CodeArray:
     [0, 2, 0, 1, 1, 3]
     """
     if isinstance(fine, BinnedAxis) and isinstance(coarse, BinnedAxis):
-        nested = np.isin(coarse.edges, fine.edges).all() and np.isin(coarse.spikes, fine.spikes).all()
+        nested = _are_among(coarse.edges, fine.edges) and _are_among(coarse.spikes, fine.spikes)
         intervals = np.searchsorted(coarse.edges, fine.upper, side="left")  # not `index`: an edge may be a spike
         ends = fine.spikes
     elif isinstance(fine, DiscreteAxis) and isinstance(coarse, DiscreteAxis):
-        nested = np.isin(coarse.values, fine.values).all()
+        nested = _are_among(coarse.values, fine.values)
         intervals, ends = np.empty(0, dtype=np.intp), fine.values
     elif isinstance(fine, DiscreteAxis):
-        nested, intervals, ends = np.True_, np.empty(0, dtype=np.intp), fine.values
+        nested, intervals, ends = True, np.empty(0, dtype=np.intp), fine.values
     else:
-        nested, intervals, ends = np.False_, np.empty(0, dtype=np.intp), np.empty(0)
+        nested, intervals, ends = False, np.empty(0, dtype=np.intp), np.empty(0)
     if not nested:
         raise InputError("Bins can only be merged: each edge, spike or value of the new axis must be one of the old.")
     merged: CodeArray = np.concatenate([intervals, coarse.index(ends), [coarse.n_bins]]).astype(code_dtype([coarse]))
     return merged
+
+
+def _are_among(numbers: FloatArray, others: FloatArray) -> bool:
+    """Whether increasing numbers are all among other increasing ones.
+
+    >>> _are_among(np.array([1.0, 3.0]), np.arange(3.0)), _are_among(np.array([0.0, 2.0]), np.arange(3.0))
+    (False, True)
+    """
+    places = np.searchsorted(others, numbers)
+    return len(numbers) == 0 or bool(places[-1] < len(others) and (others[places] == numbers).all())
 
 
 def midpoints(lower: Any, upper: Any) -> FloatArray:

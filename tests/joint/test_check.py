@@ -76,16 +76,6 @@ def test_intervals_are_those_of_clopper_and_pearson(k):
         assert noise.approximate(np.array(p), np.array(k / n), np.array(n)) > 0 or found < LEAST_ERROR
 
 
-def test_what_noise_explains_is_put_aside_by_the_same_interval():
-    rng, noise = np.random.default_rng(0), Noise(100)
-    n = rng.integers(1, 300, 2000)
-    share, p = rng.integers(0, n + 1) / n, rng.random(2000)
-    for repeats in (1.0, 2.5):
-        beyond = noise.is_beyond(p, share * n, n.astype(float), repeats)
-        assert 0.1 < beyond.mean() < 0.9
-        np.testing.assert_array_equal(beyond, noise.approximate(p, share, n / repeats) > 0)
-
-
 def test_findings_do_not_depend_on_how_many_answers_are_compared_at_a_time(monkeypatch):
     rng = np.random.default_rng(0)
     names, n = [f"x{k}" for k in range(6)], 1500

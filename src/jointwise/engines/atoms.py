@@ -22,6 +22,7 @@ from jointwise.engines.compiled_margins import (
     LONGEST_STRIDE,
 )
 from jointwise.engines.compiled_parts import FAST, locked
+from jointwise.engines.logarithms import weighted_logs
 
 # A product of masses below this may underflow with the next one.
 SMALL_PRODUCT = 1e-15
@@ -239,7 +240,7 @@ def weighted_log(point: FloatArray, weights: FloatArray) -> float:
 
     Examples
     --------
-    >>> weighted_log(np.array([[1.0, np.e], [0.0, 1.0]]), np.array([2.0, 0.0]))
+    >>> round(weighted_log(np.array([[1.0, np.e], [0.0, 1.0]]), np.array([2.0, 0.0])), 12)
     2.0
     """
     return float(_weighted_log(locked(point), locked(weights)))
@@ -247,18 +248,19 @@ def weighted_log(point: FloatArray, weights: FloatArray) -> float:
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def _weighted_log(point: AnyArray, weights: AnyArray) -> float:
+    products, powers = np.ones((2, len(weights)))
     total = 0.0
-    for l in range(point.shape[0]):
+    for l in range(len(weights)):
         if weights[l] == 0:
             continue
-        own, product = 0.0, 1.0
+        product = 1.0
         for r in range(point.shape[1]):
             if product < SMALL_PRODUCT:  # logarithms take longer than all else: one for many factors
-                own += np.log(product)
+                total += weights[l] * np.log(product)
                 product = 1.0
             product *= max(point[l, r], LEAST_MASS)
-        total += weights[l] * (own + np.log(product))
-    return total
+        products[l] = product
+    return total + weighted_logs(products, weights, powers)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

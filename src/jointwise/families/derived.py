@@ -117,9 +117,15 @@ class Truncated(Derived):
         """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
         index = np.asarray(index)
         low, high = (end[index] if isinstance(end, np.ndarray) else end for end in (self.low, self.high))
-        family = object.__new__(Truncated)  # atoms that were checked, whose mass inside is known
-        values = {"base": self.base.take(index), "low": low, "high": high, "_total": self._total[index]}
-        for name, value in values.items():
+        return self._of_checked(self.base.take(index), low, high, self._total[index])
+
+    @classmethod
+    def _of_checked(
+        cls, base: Family, low: float | FloatArray, high: float | FloatArray, total: FloatArray
+    ) -> Truncated:
+        """Return the family of atoms that were checked before, whose mass inside is known."""
+        family = object.__new__(cls)
+        for name, value in {"base": base, "low": low, "high": high, "_total": total}.items():
             object.__setattr__(family, name, value)
         return family
 

@@ -1,4 +1,5 @@
 """Atoms of several families evaluated at once, as one family: a call costs more than the atoms of a small family."""
+# ruff: noqa: SLF001  (atoms that were checked are joined without another check)
 
 from __future__ import annotations
 
@@ -36,8 +37,11 @@ def joined(families: Sequence[Family]) -> Family:
     if len(families) == 1:
         return first
     if isinstance(first, Truncated):
-        return Truncated(joined([f.base for f in families if isinstance(f, Truncated)]), first.low, first.high)
+        cut = [f for f in families if isinstance(f, Truncated)]
+        base, total = joined([f.base for f in cut]), np.concatenate([f._total for f in cut])
+        return Truncated._of_checked(base, first.low, first.high, total)
     if isinstance(first, Lattice):
         return Lattice(joined([f.base for f in families if isinstance(f, Lattice)]))
-    names = first.parameter_names()
-    return type(first)(**{name: np.concatenate([getattr(f, name) for f in families]) for name in names})
+    assert isinstance(first, ParametricFamily)  # no others are of one kind
+    values = {name: np.concatenate([getattr(f, name) for f in families]) for name in first.parameter_names()}
+    return first._of_checked(values)

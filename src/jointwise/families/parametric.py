@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -65,8 +65,13 @@ class ParametricFamily(Family):
         chosen = {name: getattr(self, name)[index] for name in self.parameter_names()}
         if any(value.ndim != 1 or not value.size for value in chosen.values()):
             return type(self)(**chosen)  # which says what is wrong
-        family = object.__new__(type(self))  # some of the values that were checked need no second check
-        for name, value in chosen.items():
+        return self._of_checked(chosen)
+
+    @classmethod
+    def _of_checked(cls, values: Mapping[str, FloatArray]) -> Self:
+        """Return the family with these parameters, arrays of one length whose values were checked before."""
+        family = object.__new__(cls)
+        for name, value in values.items():
             value.setflags(write=False)
             object.__setattr__(family, name, value)
         return family

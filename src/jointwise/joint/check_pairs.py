@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from jointwise._typing import FloatArray, IntArray
+from jointwise.engines.compiled_shares import SetsOfColumns
 from jointwise.joint.cells import Cells, Subset
 from jointwise.joint.comparison import GIVEN_ROWS, PER_DEVIATION, Comparison, Noise, standard_error
 from jointwise.joint.events import Values
@@ -46,6 +47,7 @@ class PairChecks:
         self._given = [self._conditions(cells) for cells in comparison.cells]
         self._events = [_Events.of(cells, comparison) for cells in comparison.cells]
         self._stack = _Stack.of(self._events)
+        self._sets = _sets(comparison, self._events, self._stack)
         self._moments = _Moments.of(comparison)
         with_means = set(self._moments.columns.tolist()) if self._by_components else set()
         self._noise = Noise(
@@ -133,18 +135,17 @@ class PairChecks:
     def _shares(self, j: int, others: IntArray, given: FloatArray, answers: FloatArray) -> Iterator[Finding]:
         """Compare the shares of the other columns' sets given each set of column ``j`` with the model's answers."""
         asked, block = self._stack.sets_of(others)
-        counts, gaps = self._pair_counts(j, others, given)
-        hits = np.vstack([self._events[k].members @ own for k, own in zip(others, counts, strict=True)])
-        # rows with a gap in the column asked for are left out
-        totals = (given @ self._all.counts(self._all.cells[j]) - gaps)[block]
-        p = np.clip(answers, 0.0, 1.0)
         repeats = self._all.repeats
-        # the many that noise explains are put aside first
-        at = np.nonzero(self._noise.is_beyond(p, hits, totals, repeats) & (totals >= GIVEN_ROWS * repeats))
-        if not len(at[0]):
+        hits, totals, beyond = self._sets.compared(
+            j, others, given, answers, self._noise.z**2 * repeats, GIVEN_ROWS * repeats
+        )
+        found = np.flatnonzero(beyond)  # the many that noise explains are put aside first
+        if not len(found):
             return
+        at = np.divmod(found, len(given))
         column, own = block[at[0]], self._stack.own_errors[asked[at[0]]]
-        p, share, n = p[at], hits[at] / totals[at], totals[at] / repeats
+        of = totals[column, at[1]]
+        p, share, n = np.clip(answers[at], 0.0, 1.0), hits[at] / of, of / repeats
         rough = self._noise.approximate(p, share, n) - own
         kept = _best_of_columns(rough, column, at[1], at[0])
         error = self._noise.exact(p[kept], share[kept], n[kept]) - own[kept]
@@ -154,18 +155,6 @@ class PairChecks:
             question = f"P({event.text} | {self._given[j][at[1][i]].text})"
             numbers = map(float, (p[i], share[i], n[i], standard_error(p[i], n[i]), e))
             yield Finding(question, "given", (self._all.cells[k].name, self._all.cells[j].name), *numbers)
-
-    def _pair_counts(self, j: int, others: IntArray, given: FloatArray) -> tuple[list[FloatArray], FloatArray]:
-        """Return the rows given each set of ``j`` in the cells of each other column, (K, G), and in gaps, (O, G)."""
-        cells = self._all.cells[j]
-        size = cells.n_cells + 1
-        first = _starts([self._all.cells[k].n_cells + 1 for k in others])
-        codes = np.column_stack([self._all.cells[k].codes for k in others]) + first[:-1]
-        weights = None if self._all.weights is None else np.repeat(self._all.weights, len(others))
-        counts = np.bincount((codes * size + cells.codes[:, None]).ravel(), weights, first[-1] * size)
-        held = counts.reshape(-1, size)[:, :-1] @ given.T
-        last = first[1:] - 1
-        return [held[start:end] for start, end in zip(first[:-1], last, strict=True)], held[last]
 
     def _means(self, j: int, others: IntArray, given: FloatArray, posterior: FloatArray) -> Iterator[Finding]:
         """Compare the means of the other columns given each set of column ``j``; yield the worst of each."""
@@ -248,6 +237,20 @@ class _Stack:
         first, sizes = self.first[columns], np.diff(self.first)[columns]
         block = np.repeat(np.arange(len(columns)), sizes)
         return np.arange(len(block)) + (first - _starts(sizes)[:-1])[block], block
+
+
+def _sets(comparison: Comparison, events: Sequence[_Events], stack: _Stack) -> SetsOfColumns:
+    """Return the rows in cells and the sets that are compared, ready for passes."""
+    codes = np.array([cells.codes for cells in comparison.cells], dtype=np.int64)
+    subsets = [subset.cells for own in events for subset in own.subsets]
+    return SetsOfColumns(
+        codes=codes,
+        n_cells=np.array([cells.n_cells for cells in comparison.cells]),
+        weights=np.ones(codes.shape[1]) if comparison.weights is None else comparison.weights,
+        first=stack.first,
+        members=np.array([cell for cells in subsets for cell in cells], dtype=np.int64),
+        ends=np.cumsum([len(cells) for cells in subsets]),
+    )
 
 
 def _starts(sizes: Sequence[int] | IntArray) -> IntArray:

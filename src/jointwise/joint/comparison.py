@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from jointwise._typing import BoolArray, FloatArray
+from jointwise._typing import FloatArray
 from jointwise.joint.cells import Cells
 from jointwise.joint.expert import Expert
 from jointwise.tables.variables import Schema
@@ -154,15 +154,6 @@ class Noise:
     def z(self) -> float:
         """Half the width of an interval in standard errors."""
         return float(-ndtri(self.level))
-
-    def is_beyond(self, p: FloatArray, hits: FloatArray, totals: FloatArray, repeats: float) -> BoolArray:
-        """Whether ``p`` is outside Wilson's interval: the score test of a share, without divisions."""
-        expected = p * totals
-        distance = hits - expected
-        distance *= distance
-        expected *= 1 - p
-        expected *= self.z**2 * repeats
-        return np.asarray(distance > expected)
 
     def approximate(self, p: FloatArray, share: FloatArray, n: FloatArray) -> FloatArray:
         """Distance of ``p`` from Wilson's interval around a share of n rows; negative inside."""

@@ -7,7 +7,7 @@ there, because no row is evidence for or against the values beyond the range.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import isfinite
 
 import numpy as np
@@ -56,10 +56,9 @@ def lighter_tails(
     coefficients, dictionaries = list(mixture.coefficients), list(mixture.dictionaries)
     for n, variable in enumerate(schema):
         if _has_tails(variable, dictionaries[n]) and variable.name not in given:
-            for limit in LIMITS:
-                coefficients[n], dictionaries[n] = _drawn_in(
-                    variable, coefficients[n], dictionaries[n], mixture.weights, n_rows, *limit
-                )
+            coefficients[n], dictionaries[n] = _lighter(
+                variable, coefficients[n], dictionaries[n], mixture.weights, n_rows
+            )
     if all(a is b for a, b in zip(dictionaries, mixture.dictionaries, strict=True)):
         return mixture
     return ProductMixture(mixture.weights, tuple(coefficients), tuple(dictionaries))
@@ -70,26 +69,34 @@ def _has_tails(variable: Variable, dictionary: Dictionary) -> bool:
     return variable.kind is not Kind.CATEGORICAL and not dictionary.is_identity and low < high and isfinite(high - low)
 
 
-def _drawn_in(
-    variable: Variable,
-    coefficients: FloatArray,
-    dictionary: Dictionary,
-    weights: FloatArray,
-    n_rows: float,
-    widened: float,
-    most: float,
-    expected: float,
+def _lighter(
+    variable: Variable, coefficients: FloatArray, dictionary: Dictionary, weights: FloatArray, n_rows: float
 ) -> tuple[FloatArray, Dictionary]:
-    """Leave ``expected`` rows beyond the widened range if there are more than ``most``; return coefficients, atoms."""
-    added = widened * (variable.observed[1] - variable.observed[0])
-    low, high = variable.observed[0] - added, variable.observed[1] + added
-    below, _, above = dictionary.partition([np.nextafter(low, -np.inf), high])
-    outside = below + above
-    rows = n_rows * outside * (coefficients @ weights)
-    heavy = (rows > LEAST_ROWS) & (outside < 1 - LEAST_INSIDE)
-    if rows.sum() <= most or not heavy.any():
-        return coefficients, dictionary
-    kept = min(expected / float(rows[heavy].sum()), 1.0)
-    cut = dictionary.take(heavy).truncate(low, high)
-    scaled = np.where(heavy[:, None], kept, 1.0) * coefficients
-    return np.vstack([scaled, (1 - kept) * coefficients[heavy]]), dictionary + cut
+    """Return coefficients and atoms of one column with lighter tails; the same ones if all limits hold."""
+    ranges = [_widened(variable, widened) for widened, _, _ in LIMITS]
+    outside = _outside(dictionary, ranges)
+    for k, (_, most, expected) in enumerate(LIMITS):
+        rows = n_rows * outside[k] * (coefficients @ weights)
+        heavy = (rows > LEAST_ROWS) & (outside[k] < 1 - LEAST_INSIDE)
+        if rows.sum() > most and heavy.any():
+            kept = min(expected / float(rows[heavy].sum()), 1.0)
+            scaled = np.where(heavy[:, None], kept, 1.0) * coefficients
+            coefficients = np.vstack([scaled, (1 - kept) * coefficients[heavy]])
+            dictionary = dictionary + dictionary.take(heavy).truncate(*ranges[k])
+            outside = _outside(dictionary, ranges)
+    return coefficients, dictionary
+
+
+def _widened(variable: Variable, share: float) -> tuple[float, float]:
+    """Return the observed range, widened by a share of it on each side."""
+    low, high = variable.observed
+    added = share * (high - low)
+    return low - added, high + added
+
+
+def _outside(dictionary: Dictionary, ranges: Sequence[tuple[float, float]]) -> FloatArray:
+    """Return the mass of each atom beyond each of some ranges, every one within the next; shape (ranges, L)."""
+    lower = [np.nextafter(low, -np.inf) for low, _ in ranges]
+    masses = dictionary.partition([*lower[::-1], *(high for _, high in ranges)])
+    n = len(ranges)
+    return (np.cumsum(masses[:n], axis=0) + np.cumsum(masses[: -n - 1 : -1], axis=0))[::-1]

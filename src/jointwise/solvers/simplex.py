@@ -66,7 +66,7 @@ def simplex_weights(
     found = np.empty((len(live), masses.shape[1]))
     weights_of(
         locked(masses[met]),
-        locked(shares[np.ix_(live, met)] / totals[live, None]),
+        locked(shares[live][:, met] / totals[live, None]),
         locked(prior / masses.shape[1] / totals[live]),
         float(tol),
         float(least_gain),

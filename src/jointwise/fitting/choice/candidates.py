@@ -82,8 +82,9 @@ class Pool:
         kinds: dict[Hashable, list[Family]] = {}
         for family in self._families.values():
             kinds.setdefault(kind_of(family), []).append(family)
-        self.joined = Dictionary(tuple(joined(of_kind) for of_kind in kinds.values()))
-        ordered = [family for of_kind in kinds.values() for family in of_kind]
+        self._kinds = list(kinds.values())
+        self.joined = Dictionary(tuple(map(joined, self._kinds)))
+        ordered = [family for of_kind in self._kinds for family in of_kind]
         ends = np.cumsum([family.n_atoms for family in ordered])
         self._columns = {id(f): np.arange(end - f.n_atoms, end) for f, end in zip(ordered, ends, strict=True)}
 
@@ -96,17 +97,16 @@ class Pool:
         inside = self.joined.closed_mass(low, high) > LEAST_INSIDE
         cut: dict[int, Family] = {}
         start = 0
-        for family in self.joined.families:
-            own = np.arange(start, start + family.n_atoms)
-            start += family.n_atoms
-            kept = own[inside[own]]
-            if not len(kept):
+        for together, of_kind in zip(self.joined.families, self._kinds, strict=True):
+            own = inside[start : start + together.n_atoms]
+            start += together.n_atoms
+            if not own.any():
                 continue
-            truncated = Dictionary((family.take(kept - own[0]),)).truncate(low, high).families[0]
-            for key, columns in self._columns.items():
-                places = np.flatnonzero((kept >= columns[0]) & (kept <= columns[-1]))
-                if len(places):
-                    cut[key] = truncated.take(places)
+            truncated = Dictionary((together.take(own),)).truncate(low, high).families[0]
+            kept = np.cumsum(own)[np.cumsum([family.n_atoms for family in of_kind]) - 1].tolist()
+            for family, before, end in zip(of_kind, [0, *kept], kept, strict=False):
+                if end > before:
+                    cut[id(family)] = truncated.take(np.arange(before, end))
         return lambda dictionary: Dictionary(tuple(cut[id(f)] for f in dictionary.families if id(f) in cut))
 
 
@@ -210,24 +210,34 @@ def _densities(margin: _Margin) -> Iterator[Dictionary]:
     """Candidates for a density: grids of Gaussians or Laplacians, plus what the shape of the counts suggests."""
     # one wide heavy-tailed atom, so that no row is out of reach and the grid need not stretch into the tails
     wide = Dictionary((StudentT(df=np.array([3.0]), loc=margin.middle, scale=np.array([margin.spread / 6])),))
-    for family, (n, ratio) in product(FAMILIES, GRIDS):
-        yield _even_grid(margin, family, n, ratio) + wide
+    for family in FAMILIES.values():
+        for grid in _even_grids(margin, family, GRIDS):
+            yield Dictionary((grid, *wide.families))
     extras = []
     if margin.is_positive():
         extras.append(wide + _positive(margin))
     jumps = margin.jumps()
     if len(jumps) >= 2:
         extras.append(wide + Dictionary.uniforms(jumps))
-    for family, n, extra in product(FAMILIES, SIZES, extras):
-        yield _even_grid(margin, family, n, 1.0) + extra
+    for family in FAMILIES.values() if extras else ():
+        for grid, extra in product(_even_grids(margin, family, [(n, 1.0) for n in SIZES]), extras):
+            yield Dictionary((grid, *extra.families))
     if margin.is_uneven() and not margin.is_positive():
-        for family, n in product(FAMILIES, SIZES):
-            yield _quantile_grid(margin, family, n) + wide + _heavy(margin)
+        for name, n in product(FAMILIES, SIZES):
+            yield _quantile_grid(margin, name, n) + wide + _heavy(margin)
 
 
-def _even_grid(margin: _Margin, family: str, n: int, ratio: float) -> Dictionary:
-    scale = max(ratio * margin.spread / (n - 1), margin.least_scale)
-    return Dictionary((FAMILIES[family](loc=np.linspace(margin.low, margin.high, n), scale=scale),))  # type: ignore[arg-type]
+def _even_grids(margin: _Margin, family: type[Gaussian | Laplace], grids: Sequence[tuple[int, float]]) -> list[Family]:
+    """Atoms at evenly spaced locations, for each number of locations and scale in units of their distance."""
+    sizes = np.array([n for n, _ in grids])
+    ends = np.cumsum(sizes)
+    step = (margin.high - margin.low) / (sizes - 1)
+    loc = np.repeat(step, sizes) * np.concatenate([np.arange(n) for n in sizes]) + margin.low
+    loc[ends - 1] = margin.high
+    scales = [max(ratio * margin.spread / (n - 1), margin.least_scale) for n, ratio in grids]
+    # made in one go: a call costs more than an atom
+    together = family(loc=loc, scale=np.repeat(scales, sizes))
+    return [together.take(np.arange(end - n, end)) for n, end in zip(sizes, ends, strict=True)]
 
 
 def _quantile_grid(margin: _Margin, family: str, n: int) -> Dictionary:
