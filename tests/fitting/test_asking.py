@@ -95,7 +95,7 @@ class Scripted:
 
 class Fitted:
     def __init__(self, density) -> None:
-        self.density = density
+        self.density, self.was_interrupted = density, False
 
 
 class Density:
