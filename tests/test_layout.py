@@ -53,7 +53,7 @@ PACKAGES: dict[str, set[str]] = {
     "_numerics": {"scipy"},
     "tables": {"narwhals", "scipy"},
     "families": {"scipy"},
-    "engines": {"scipy", "numba"},
+    "engines": {"scipy", "numba", "threadpoolctl"},
     "marginals": {"narwhals", "scipy"},
     "rows": {"narwhals", "scipy"},
     "solvers": {"scipy"},
