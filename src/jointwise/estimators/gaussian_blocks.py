@@ -222,7 +222,7 @@ class GaussianBlocks(ExpertEstimator[BlockOptions]):
         def weaker(choice: BlockChoice) -> BlockChoice | None:
             return choice.weaker() if options.nu == "auto" else None
 
-        return Learner(name, look, choose, single, learn, BlockChoice.for_folds, weaker)
+        return Learner(name, look, choose, single, learn, BlockChoice.for_folds, weaker, kind=type(self).__name__)
 
     def _keep(self, fit: BlockFit) -> None:  # type: ignore[override]  # what `_fit_coded` returns
         """Keep what a fit found, and warn where it stopped short."""

@@ -9,6 +9,7 @@ of all experts are weakened together, step by step, while the held-out rows gain
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,18 +60,31 @@ def _ask_first(work: Work, part: CodedRows, rest: CodedRows, X: FloatArray) -> t
     """Return what a short look says, and the log-densities of the first held-out rows under those that are not left.
 
     The best is asked first. What it says takes the place of its look, and those that are then far behind are left too,
-    even if they gained as much on their looks as others did. Experts that tell of a target are asked in any case.
+    even if they gained as much on their looks as others did. Experts that tell of a target are asked in any case. The
+    kinds of experts are asked side by side.
     """
-    logs, counts, found = work.looks(rest, X), _counts(part), dict[str, FloatArray]()
+    logs, counts = work.looks(rest, X), _counts(part)
     telling = _telling(work, Asked(logs, counts, {}, []), [LOOK], LOOK_WEIGHT)
-    asked, gain = looked(logs, counts, list(work.learners), telling), 0.0
-    for name in asked.near:
-        by_now = {each: found.get(each, log + gain) for each, log in logs.items()}
-        if name in telling or name not in far_behind(by_now, asked.looks, counts):
-            found[name] = work.held_out(name, 0, rest, X)
-            if name in logs:
-                gain = max(gain, float(np.average(found[name], weights=counts)) - asked.looks[name])
-    return asked, found
+    asked = looked(logs, counts, list(work.learners), telling)
+
+    def ask_in_turn(names: Iterable[str], found: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        for name in names:
+            gain = max((_mean(found[each], counts) - asked.looks[each] for each in found if each in logs), default=0.0)
+            by_now = {each: found.get(each, log + max(gain, 0.0)) for each, log in logs.items()}
+            if name in telling or name not in far_behind(by_now, asked.looks, counts):
+                found[name] = work.held_out(name, 0, rest, X)
+        return found
+
+    best = ask_in_turn(asked.near[:1], {})
+    kinds: dict[str, list[str]] = {}
+    for name in asked.near[1:]:
+        kinds.setdefault(work.learners[name].kind or name, []).append(name)
+    found = work.for_each(kinds, lambda kind: ask_in_turn(kinds[kind], dict(best)))
+    return asked, dict(ChainMap(best, *found.values()))
+
+
+def _mean(logs: FloatArray, counts: FloatArray) -> float:
+    return float(np.average(logs, weights=counts))
 
 
 def _counts(rows: CodedRows) -> FloatArray:

@@ -51,6 +51,9 @@ class Learner:
         Returns what was chosen, as it suits the fewer rows that folds learn from.
     weaker : callable
         Returns what was chosen, with the next weaker prior; None if there is none.
+    kind : str
+        Experts of one kind choose one after the other, as they may take over what another has chosen. The default is a
+        kind of its own.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Learner:
     fit: Callable[[Rows, Any, np.random.Generator, Callback | None, Checkpoint], AnyFit]
     in_folds: Callable[[Any], Any] = lambda choice: choice
     weaker: Callable[[Any], Any] = lambda _: None
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class Work:
             self.tell(f"{name}: choosing")
             rng = np.random.default_rng([self.seed, number])
             record = self.checkpoint.section(f"{name}: choice", rng)
-            self.choices[name] = learner.choose(self.rows, rng, record, self.known, self.choices)
+            self.choices[name] = learner.choose(self.rows, rng, record, self.known, dict(self.choices))
         self.tell(f"{name}: fitting {what}")
         rng = np.random.default_rng([self.seed, number, 1])
         record = self.checkpoint.section(f"{name}: {what}", rng)
