@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from jointwise._typing import FloatArray, IntArray
+from jointwise.engines.base import bin_starts
 from jointwise.engines.compiled_shares import SetsOfColumns
 from jointwise.joint.cells import Cells, Subset
 from jointwise.joint.comparison import GIVEN_ROWS, PER_DEVIATION, Comparison, Noise, standard_error
@@ -227,7 +228,7 @@ class _Stack:
     @classmethod
     def of(cls, events: Sequence[_Events]) -> _Stack:
         return cls(
-            _starts([len(e.subsets) for e in events]),
+            bin_starts([len(e.subsets) for e in events]),
             np.concatenate([e.masses for e in events]),
             np.concatenate([e.own_errors for e in events]),
         )
@@ -236,7 +237,7 @@ class _Stack:
         """Return the sets of some columns, and for each the position of its column among these."""
         first, sizes = self.first[columns], np.diff(self.first)[columns]
         block = np.repeat(np.arange(len(columns)), sizes)
-        return np.arange(len(block)) + (first - _starts(sizes)[:-1])[block], block
+        return np.arange(len(block)) + (first - bin_starts(sizes.tolist())[:-1])[block], block
 
 
 def _sets(comparison: Comparison, events: Sequence[_Events], stack: _Stack) -> SetsOfColumns:
@@ -251,11 +252,6 @@ def _sets(comparison: Comparison, events: Sequence[_Events], stack: _Stack) -> S
         members=np.array([cell for cells in subsets for cell in cells], dtype=np.int64),
         ends=np.cumsum([len(cells) for cells in subsets]),
     )
-
-
-def _starts(sizes: Sequence[int] | IntArray) -> IntArray:
-    """Return where each of some parts begins, and their whole size."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
