@@ -6,9 +6,8 @@ import threading
 import time
 
 import pytest
-from threadpoolctl import threadpool_info
 
-from jointwise.engines.compiled_parts import in_threads, with_one_blas_thread
+from jointwise.engines.compiled_parts import in_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -49,17 +48,6 @@ def test_what_a_task_raises_is_raised_and_no_further_task_begins(n_threads):
     with pytest.raises(KeyError):
         in_threads(task, 50, n_threads)
     assert len(begun) < 10
-
-
-def blas_threads():
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-
-def test_products_of_matrices_have_one_thread_within():
-    before = blas_threads()
-    with with_one_blas_thread():
-        assert set(blas_threads()) == {1}
-    assert blas_threads() == before
 
 
 def _in_child(queue):

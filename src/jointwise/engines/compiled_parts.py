@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import cache
 from typing import TypeVar
 
 import numba
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from jointwise._typing import AnyArray
 
@@ -95,20 +93,6 @@ def _helpers() -> ThreadPoolExecutor:
 # a process that is forked has no threads but its first
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_helpers.cache_clear)
-
-
-def with_one_blas_thread() -> AbstractContextManager[None]:
-    """Return a context in which products of matrices have one thread.
-
-    Those of a fit are small: threads of their own would only wait for each other, and keep the cores from the fit's.
-    """
-    context: AbstractContextManager[None] = _blas().limit(limits=1, user_api="blas")
-    return context
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def locked(array: AnyArray) -> AnyArray:

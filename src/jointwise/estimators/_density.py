@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from jointwise._checks import check_choice
 from jointwise._progress import Callback, progress, tell
 from jointwise._typing import FloatArray
-from jointwise.engines.compiled_parts import with_one_blas_thread
+from jointwise.engines.blas import one_blas_thread
 from jointwise.estimators._columns import ColumnOptions, Columns
 from jointwise.estimators._summary import summary_text, warn_unfinished
 from jointwise.estimators._tables import TableEstimator, generator, row_weights, warn_of_weights
@@ -178,7 +178,7 @@ class DensityEstimator(DensityMixin, TableEstimator, Generic[OptionsT]):
             if not is_compiled():
                 self._tell("the first fit on this machine compiles its loops, which takes up to half a minute")
         warn_of_weights(rows)
-        with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback, with_one_blas_thread():
+        with progress(type(self).__name__, self.max_iter, enabled=self.verbose) as callback, one_blas_thread():
             found = self._fit_coded(rows, columns, options, callback)
         self.left_out_ = columns.left_out
         self._keep(found)
