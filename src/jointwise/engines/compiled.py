@@ -16,7 +16,8 @@ import numpy as np
 from jointwise._typing import AnyArray, BoolArray, CodeArray, FloatArray, IntArray
 from jointwise.engines.base import LEAST_FACTOR, PosteriorCounts, PosteriorEngine, bin_starts
 from jointwise.engines.compiled_bundles import Bundles
-from jointwise.engines.compiled_parts import in_threads, locked
+from jointwise.engines.compiled_parts import locked
+from jointwise.engines.threads import in_threads
 
 # The product is checked at least after this many columns, and scaled up if it is smaller than `_SMALL`. A factor is at
 # least `LEAST_FACTOR`, so it cannot underflow in between.

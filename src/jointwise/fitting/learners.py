@@ -10,7 +10,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
-from jointwise.engines.compiled_parts import in_threads
+from jointwise.engines.threads import in_threads
 from jointwise.fitting.blocks import BlockFit
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SMALL_TABLE

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
-from jointwise.engines.compiled_parts import in_threads, n_cores
+from jointwise.engines.threads import in_threads, n_cores
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.rows.base import Rows
 from jointwise.solvers import Solution, Status

@@ -13,7 +13,7 @@ import numpy as np
 
 from jointwise._checks import cause, warn_caller
 from jointwise.dictionary import Dictionary
-from jointwise.engines.compiled_parts import both
+from jointwise.engines.threads import both
 from jointwise.exceptions import InputError
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import average, average_gain, tidied

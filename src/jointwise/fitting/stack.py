@@ -16,7 +16,7 @@ import numpy as np
 from jointwise._checks import check_real, shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis
-from jointwise.engines.compiled_parts import both
+from jointwise.engines.threads import both
 from jointwise.exceptions import InputError
 from jointwise.fitting.asking import Asked, Fold, ask, weaken, weights_for_answers, weights_for_target
 from jointwise.fitting.blocks import BlockOptions

@@ -18,7 +18,8 @@ import numpy as np
 from jointwise._typing import AnyArray, CodeArray, FloatArray
 from jointwise.engines.base import bin_starts
 from jointwise.engines.blocks.base import LOG_TAU, BlockComponents, BlockLayout, BlockSums, ScoringBlockEngine
-from jointwise.engines.compiled_parts import FAST, LEAST_POSTERIOR, count_parts, in_threads, locked
+from jointwise.engines.compiled_parts import FAST, LEAST_POSTERIOR, count_parts, locked
+from jointwise.engines.threads import in_threads
 
 # Rows sorted together: their codes stay in the cache of a processor, and their order takes two bytes a row.
 WINDOW = 1 << 16

@@ -18,7 +18,8 @@ import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray, IntArray
 from jointwise.engines.base import bin_starts, padded_bins
-from jointwise.engines.compiled_parts import PARTS_BYTES, count_parts, in_threads, locked
+from jointwise.engines.compiled_parts import PARTS_BYTES, count_parts, locked
+from jointwise.engines.threads import in_threads
 from jointwise.engines.trees.base import (
     EdgeSums,
     PairSums,

@@ -23,7 +23,8 @@ import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray, IntArray
-from jointwise.engines.compiled_parts import FAST, count_parts, in_threads, locked, to_posteriors
+from jointwise.engines.compiled_parts import FAST, count_parts, locked, to_posteriors
+from jointwise.engines.threads import in_threads
 from jointwise.engines.trees.base import EdgeSums, Forest, TreeComponents
 from jointwise.engines.trees.emissions import Emissions, PossibleStates
 from jointwise.engines.trees.reference import ReferenceTreeEngine

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray, IntArray
 from jointwise.dictionary import Dictionary
-from jointwise.engines.compiled_parts import in_threads
+from jointwise.engines.threads import in_threads
 from jointwise.fitting.blocks.design import Design
 from jointwise.fitting.blocks.options import BlockOptions
 from jointwise.fitting.blocks.start import settled_start, start_groups, weights_of

@@ -13,7 +13,7 @@ from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.engines import PosteriorEngine
 from jointwise.engines.atoms import Masses
-from jointwise.engines.compiled_parts import in_threads, n_cores
+from jointwise.engines.threads import in_threads, n_cores
 from jointwise.fitting.atoms import Learned, learn_atoms
 from jointwise.fitting.average import held_out_gains
 from jointwise.fitting.checkpoint import Checkpoint

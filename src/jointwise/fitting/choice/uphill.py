@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.engines.compiled_parts import in_threads
+from jointwise.engines.threads import in_threads
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.rows.coded import CodedRows
 

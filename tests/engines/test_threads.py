@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from jointwise.engines.compiled_parts import in_threads
+from jointwise.engines.threads import in_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -66,3 +66,30 @@ def test_a_forked_process_has_threads_of_its_own():
         assert queue.get(timeout=20) == list(range(8))
     finally:
         child.join(timeout=20)
+
+
+def test_a_caller_that_waits_helps_with_what_others_call():
+    # two threads: one has nothing left to do, and the other's tasks wait for each other
+    meet = threading.Barrier(2)
+
+    def outer(number):
+        return in_threads(lambda _: meet.wait(timeout=20), 2, 2) if number else None
+
+    assert sorted(in_threads(outer, 2, 2)[1]) == [0, 1]
+
+
+def test_what_a_waiting_caller_raises_is_raised_where_it_was_called():
+    meet = threading.Barrier(2)
+
+    def inner(number):
+        meet.wait(timeout=20)
+        raise KeyError(number)
+
+    def outer(number):
+        if number:
+            with pytest.raises(KeyError):
+                in_threads(inner, 2, 2)
+            return "caught"
+        return None
+
+    assert in_threads(outer, 2, 2) == [None, "caught"]
