@@ -193,19 +193,21 @@ def fit_stack(
     several = len(learners) > 1
     ordered, columns = in_canonical_order(rows) if several else (rows, np.arange(len(axes)))
     folds = _folds(ordered, rng) if several else []
-    seed = int(rng.integers(2**32))
-    known = _known(ordered, [axes[n] for n in columns], np.random.default_rng(seed))
-    place = None if target is None else ordered.schema.index(target)
-    named = {each.name: each for each in learners}
-    tables = None
-    if folds and target is None and by_crosstabs(ordered, most_loss):
-        part, _ = folds[0]
-        tables = Crosstabs.draw(part.values(), part.schema, np.random.default_rng([seed, len(learners)]))
-    checkpoint = checkpoint or Checkpoint()
+    seed, checkpoint = int(rng.integers(2**32)), checkpoint or Checkpoint()
     work = Work(
-        named, ordered, seed, checkpoint, tell, known,
-        target=place, tables=tables, most_loss=most_loss, n_threads=n_side_by_side(ordered, checkpoint, callback),
-    )  # fmt: skip
+        {each.name: each for each in learners},
+        ordered,
+        seed,
+        checkpoint,
+        tell,
+        _known(ordered, [axes[n] for n in columns], np.random.default_rng(seed)),
+        target=None if target is None else ordered.schema.index(target),
+        tables=None
+        if target is not None
+        else _crosstabs(ordered, folds, most_loss, np.random.default_rng([seed, len(learners)])),
+        most_loss=most_loss,
+        n_threads=n_side_by_side(ordered, checkpoint, callback),
+    )
     work, asked = weaken(work, ask(work, folds), folds)
     weights, by_rows = _weights(work, asked, folds)
 
@@ -229,6 +231,14 @@ def fit_stack(
         target if folds else None,
         check,
     )
+
+
+def _crosstabs(rows: Rows, folds: Sequence[Fold], most_loss: float, rng: np.random.Generator) -> Crosstabs | None:
+    """Draw crosstabs of the first held-out rows to weigh experts by; none where rows alone weigh them."""
+    if not (folds and by_crosstabs(rows, most_loss)):
+        return None
+    part, _ = folds[0]
+    return Crosstabs.draw(part.values(), part.schema, rng)
 
 
 def _folds(rows: Rows, rng: np.random.Generator) -> list[Fold]:
