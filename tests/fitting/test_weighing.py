@@ -10,11 +10,13 @@ from scipy.special import logsumexp, softmax
 from jointwise.fitting import weighing
 from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.weighing import (
+    LEAST_LOSS,
     LEAST_WEIGHT,
     PRIOR_ROWS,
     TARGET_PRIOR,
     answering_weights,
     kept_weights,
+    losses_without,
     mean_log,
     predicting_weights,
     stacking_weights,
@@ -205,3 +207,32 @@ def test_experts_with_too_little_weight_are_dropped_one_by_one() -> None:
 
     assert kept_weights(["a", "b", "c"], weigh) == {"a": 0.7, "b": 0.3}
     assert asked == [["a", "b", "c"], ["a", "b"]]
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 40))
+def test_losses_are_those_of_the_sum_without_each_expert(seed: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    logs, counts, weights = rng.normal(-20, 5, (n, k)), rng.integers(1, 4, n).astype(float), rng.dirichlet(np.ones(k))
+    found = losses_without(logs, counts, weights)
+    for without in range(k):
+        left = [other for other in range(k) if other != without]
+        rest = logsumexp(logs[:, left] + np.log(weights[left] / weights[left].sum()), axis=1)
+        loss = np.average(logsumexp(logs + np.log(weights), axis=1) - rest, weights=counts)
+        assert found[without] == pytest.approx(loss, rel=1e-9, abs=1e-9)
+
+
+def test_an_expert_that_another_stands_for_is_dropped() -> None:
+    logs = np.random.default_rng(0).normal(-20, 1, (200, 2))
+    logs[:, 1] = logs[:, 0] - 1e-3
+
+    def of(names: list[str]) -> np.ndarray:
+        return logs[:, [ord(name) - ord("a") for name in names]]
+
+    def weigh(names: list[str]) -> np.ndarray:
+        return stacking_weights(of(names), np.ones(200))
+
+    def lost(names: list[str], weights: np.ndarray) -> np.ndarray:
+        return losses_without(of(names), np.ones(200), weights) / LEAST_LOSS
+
+    assert set(kept_weights(["a", "b"], weigh)) == {"a", "b"}
+    assert kept_weights(["a", "b"], weigh, lost) == {"a": 1.0}

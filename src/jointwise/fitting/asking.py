@@ -20,9 +20,12 @@ from jointwise._typing import FloatArray
 from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.learners import LOOK, Work
 from jointwise.fitting.weighing import (
+    LEAST_CELL_LOSS,
     LEAST_ERRORS,
+    LEAST_LOSS,
     answering_weights,
     kept_weights,
+    losses_without,
     mean_and_error,
     predicting_weights,
     stacking_weights,
@@ -178,11 +181,18 @@ def weights_for_answers(work: Work, asked: Asked, tables: Crosstabs) -> dict[str
     def weigh(names: list[str]) -> FloatArray:
         rows, counts = asked.stacked(names), asked.counts
         # what these lose already, without those that were dropped
-        lost = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
-        said = np.stack(list(work.for_each(names, lambda name: work.log_masses(name, tables)).values()), axis=1)
-        return answering_weights(rows, said, counts, tables, max(work.most_loss - max(lost, 0.0), 0.0))
+        gone = asked.loss(dict(zip(names, stacking_weights(rows, counts).tolist(), strict=True)))
+        return answering_weights(rows, cells(names), counts, tables, max(work.most_loss - max(gone, 0.0), 0.0))
 
-    found = kept_weights(asked.known, weigh)
+    def cells(names: list[str]) -> FloatArray:
+        return np.stack(list(work.for_each(names, lambda name: work.log_masses(name, tables)).values()), axis=1)
+
+    met = tables.counts(asked.counts[: len(tables.cells)])
+
+    def lost(names: list[str], weights: FloatArray) -> FloatArray:
+        return np.maximum(asked.lost(names, weights), losses_without(cells(names), met, weights) / LEAST_CELL_LOSS)
+
+    found = kept_weights(asked.known, weigh, lost)
     return found if asked.loss(found) <= work.most_loss else asked.weights
 
 
@@ -193,16 +203,23 @@ def _telling(work: Work, asked: Asked, folds: Sequence[int], least: float = 0.0)
     return {name: weight for name, weight in weights_for_target(work, asked, folds).items() if weight >= least}
 
 
-def weights_for_target(work: Work, asked: Asked, folds: Sequence[int]) -> dict[str, float]:
-    """Return the weights that predict a column of the rows that some folds hold out best from the others."""
-    others = {name: np.concatenate([work.others[name, fold] for fold in folds]) for name in asked.known}
+def weights_for_target(work: Work, asked: Asked, folds: Sequence[int], *, last: bool = False) -> dict[str, float]:
+    """Return the weights that predict a column of the rows that some folds hold out best from the others.
+
+    The last of them are those of the experts without which held-out rows lose something.
+    """
+    known = {name: np.concatenate([work.others[name, fold] for fold in folds]) for name in asked.known}
+
+    def others(names: list[str]) -> FloatArray:
+        return np.stack([known[name] for name in names], axis=1)
 
     def weigh(names: list[str]) -> FloatArray:
-        return predicting_weights(
-            asked.stacked(names), np.stack([others[name] for name in names], axis=1), asked.counts
-        )
+        return predicting_weights(asked.stacked(names), others(names), asked.counts)
 
-    return kept_weights(asked.known, weigh)
+    def lost(names: list[str], weights: FloatArray) -> FloatArray:
+        return asked.lost(names, weights) - losses_without(others(names), asked.counts, weights) / LEAST_LOSS
+
+    return kept_weights(asked.known, weigh, lost if last else None)
 
 
 @dataclass(frozen=True)
@@ -234,8 +251,20 @@ class Asked:
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """Weights by rows of the experts that know all rows and are worth keeping, by name."""
-        return kept_weights(self.known, lambda names: stacking_weights(self.stacked(names), self.counts))
+        """Weights by rows of the experts that know all rows and have some, by name."""
+        return kept_weights(self.known, self._weigh)
+
+    @property
+    def last_weights(self) -> dict[str, float]:
+        """The same of those without which these rows lose something."""
+        return kept_weights(self.known, self._weigh, self.lost)
+
+    def _weigh(self, names: list[str]) -> FloatArray:
+        return stacking_weights(self.stacked(names), self.counts)
+
+    def lost(self, names: list[str], weights: FloatArray) -> FloatArray:
+        """Return what rows lose without each of some experts, in units of what is worth keeping one for."""
+        return losses_without(self.stacked(names), self.counts, weights) / LEAST_LOSS
 
     def mean(self, name: str) -> float | None:
         """Mean log-density of the rows that an expert knows, or of a short look; None where there is neither."""

@@ -252,10 +252,10 @@ def _weights(work: Work, asked: Asked, folds: Sequence[Fold]) -> tuple[dict[str,
     if not folds:
         return dict.fromkeys(work.learners, 1.0), True
     if work.target is not None:
-        return weights_for_target(work, asked, range(len(folds))), False
+        return weights_for_target(work, asked, range(len(folds)), last=True), False
     if work.tables is not None:
         return weights_for_answers(work, asked, work.tables), False
-    return asked.weights, True
+    return asked.last_weights, True
 
 
 def _known(rows: Rows, axes: Sequence[Axis], rng: np.random.Generator) -> Known:

@@ -35,8 +35,9 @@ from jointwise.solvers import simplex_weights
 
 # Prior of an expert, in held-out rows.
 PRIOR_ROWS = 0.5
-# An expert with less weight than this is dropped.
-LEAST_WEIGHT = 0.01
+# An expert with less weight than this is dropped, and in the end one without which the mean of held-out rows, or of
+# their cells, loses less than so many nats.
+LEAST_WEIGHT, LEAST_LOSS, LEAST_CELL_LOSS = 0.01, 1e-3, 1e-5
 # How far below the best expert a log-density can count, so that no single row decides.
 LOWEST = -700.0
 # Weights are found to this mean log-likelihood, in nats.
@@ -201,21 +202,57 @@ def sum_logs(logs: FloatArray, weights: FloatArray) -> FloatArray:
         return np.asarray(logsumexp(logs + np.log(weights), axis=1))
 
 
-def kept_weights(names: Sequence[str], weigh: Callable[[list[str]], FloatArray]) -> dict[str, float]:
-    """Return the weights of the experts that are worth keeping: the last is dropped while it has too little weight.
+def losses_without(logs: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return what the mean log-density of a row loses without each expert, the others in their proportions; shape (K,).
+
+    There are several experts, each with some weight.
+
+    Parameters
+    ----------
+    logs : array of shape (n, K)
+        Log-density of each row under each expert.
+    counts : array of shape (n,)
+        How often each row counts.
+    weights : array of shape (K,)
+
+    Examples
+    --------
+    The first two experts say the same, and can stand for each other.
+
+    >>> losses_without(np.log([[0.8, 0.8, 0.1], [0.1, 0.1, 0.8]]), np.ones(2), np.array([0.25, 0.25, 0.5])).round(2)
+    array([0.03, 0.03, 0.46])
+    """
+    shares = _relative(logs) * weights
+    others = shares @ (1 - np.eye(len(weights))) / (1 - weights)  # no difference: one expert may be all of the sum
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.average(np.log(shares.sum(axis=1)[:, None] / others), axis=0, weights=counts))
+
+
+def kept_weights(
+    names: Sequence[str],
+    weigh: Callable[[list[str]], FloatArray],
+    lost: Callable[[list[str], FloatArray], FloatArray] | None = None,
+) -> dict[str, float]:
+    """Return the weights of the experts that are worth keeping: one after the other is dropped, the least first.
 
     Parameters
     ----------
     names : sequence of str
     weigh : callable
         Returns the weights of some experts.
+    lost : callable, optional
+        Returns what is lost without each of some experts with weights, in units of what is worth keeping one for. By
+        default an expert is dropped for its weight alone.
     """
     left = list(names)
     while True:
         found = weigh(left)
-        if found.min() >= LEAST_WEIGHT or len(left) == 1:
+        worth = found / LEAST_WEIGHT
+        if lost is not None and len(left) > 1:
+            worth = np.minimum(worth, lost(left, found))
+        if len(left) == 1 or worth.min() >= 1:
             return dict(zip(left, found.tolist(), strict=True))
-        left.pop(int(np.argmin(found)))
+        left.pop(int(np.argmin(worth)))
 
 
 def by_crosstabs(rows: Rows, loss: float = MOST_LOSS) -> bool:
