@@ -12,7 +12,7 @@ from jointwise._typing import FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.engines.blocks import BlockLayout
-from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
+from jointwise.fitting.blocks.columns import choose_columns, found_once, interval_values, off_spikes
 from jointwise.fitting.blocks.joint_warps import joint_warps
 from jointwise.fitting.blocks.warps import Counted, bounded, log, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
@@ -283,7 +283,7 @@ def _warp(name: str, column: Counted, rows: Rows, n: int, axis: Axis, dictionary
     if name == "power":
         return power(column)
     if name in ("log", "joint"):
-        return log(column)
+        return found_once(rows, ("log", n), lambda: log(column))
     if name == "scores":
         assert dictionary is not None  # chosen for scores
         counts = merged_counts(rows, n, axis)

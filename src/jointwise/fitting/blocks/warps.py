@@ -214,13 +214,12 @@ def bounded(warp: Warp, column: Counted, support: tuple[float, float]) -> Warp:
     >>> bool(bend(np.array([0.0]))[0] < -10), bend(np.array([2.0, 4.0])).round(3).tolist()
     (True, [-0.267, 1.336])
     """
-    low, high = support
-    gaps = np.diff(column.values)
+    (low, high), values = support, column.values
     if np.isfinite(low) and float(warp(low)) > -FAR:
-        warp = _with_lower_end(warp, float(column.values[0]), low, float(gaps[0]) / 2)
+        warp = _with_lower_end(warp, float(values[0]), low, float(values[1] - values[0]) / 2)
     if np.isfinite(high) and float(warp(high)) < FAR:
         mirrored = Warp(-warp.x[::-1], -warp.w[::-1], warp.slopes[::-1])
-        mirrored = _with_lower_end(mirrored, -float(column.values[-1]), -high, float(gaps[-1]) / 2)
+        mirrored = _with_lower_end(mirrored, -float(values[-1]), -high, float(values[-1] - values[-2]) / 2)
         warp = Warp(-mirrored.x[::-1], -mirrored.w[::-1], mirrored.slopes[::-1])
     return warp
 
@@ -297,6 +296,8 @@ def _normal_levels(n_rows: float) -> FloatArray:
 
 def _rising(x: FloatArray, w: FloatArray) -> IntArray:
     """Return the positions of knots at which x and w both rise, by enough for a slope to mean something."""
+    if (np.diff(w) >= LEAST_RISE).all() and (np.diff(x) > 0).all():
+        return np.arange(len(x))
     kept = [0]
     for k in range(1, len(x)):
         if w[k] - w[kept[-1]] >= LEAST_RISE and x[k] > x[kept[-1]]:
