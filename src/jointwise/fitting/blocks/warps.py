@@ -180,12 +180,10 @@ def scores(column: Counted, dictionary: Dictionary, weights: FloatArray, *, whol
     >>> bend(np.array([5.0, 7.0, 1.0])).round(3).tolist()
     [0.0, 1.0, -2.0]
     """
-    smooth = ~np.repeat([f.name == "point_mass" for f in dictionary.families], [f.n_atoms for f in dictionary.families])
-    if smooth.any() and (weights[smooth] > 0).any():
-        dictionary, weights = dictionary.take(smooth), weights[smooth] / weights[smooth].sum()
+    dictionary, weights = _without_points(dictionary, weights)
     x = _score_knots(column)
     x = half_integers(x) if whole else x
-    below, above = dictionary.cdf(x) @ weights, np.hstack([family.sf(x) for family in dictionary.families]) @ weights
+    below, above = dictionary.cdf(x) @ weights, dictionary.sf(x) @ weights
     inside = (below > LEAST_TAIL) & (above > LEAST_TAIL)
     if inside.sum() < 2:
         return straight(column)
@@ -275,6 +273,16 @@ def _yeo_johnson(z: FloatArray, exponent: float | FloatArray) -> FloatArray:
     nothing = np.abs(own) < 1e-9
     found = np.where(nothing, logs, np.expm1(own * logs) / np.where(nothing, 1.0, own))
     return np.asarray(np.where(z >= 0, found, -found))
+
+
+def _without_points(dictionary: Dictionary, weights: FloatArray) -> tuple[Dictionary, FloatArray]:
+    """Return atoms and weights without point masses; as they are if there would be nothing left."""
+    if not dictionary.spikes.size:
+        return dictionary, weights / weights.sum()
+    smooth = ~np.repeat([f.name == "point_mass" for f in dictionary.families], [f.n_atoms for f in dictionary.families])
+    if not (weights[smooth] > 0).any():
+        return dictionary, weights
+    return dictionary.take(smooth), weights[smooth] / weights[smooth].sum()
 
 
 def _score_knots(column: Counted) -> FloatArray:
