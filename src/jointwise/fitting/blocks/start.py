@@ -39,10 +39,9 @@ def settled_start(
     tol : float
         Gain in nats per row at which the scale counts as settled.
     """
-    nothing = _nothing(problem, n_components)
     sums = _sums_of_groups(design, sample, groups, n_components)
-    problem = problem.pooled(nothing, sums)
-    return settled_scale(problem, problem.maximised(nothing, sums), SETTLING_STEPS, tol)
+    problem, factors = problem.settled(_nothing(problem, n_components), sums)
+    return settled_scale(problem, factors, SETTLING_STEPS, tol)
 
 
 def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.random.Generator) -> IntArray:
