@@ -86,6 +86,13 @@ def off_spikes(rows: Rows, n: int) -> Counted | None:
     return found_once(rows, ("off_spikes", n), find)
 
 
+def of_block(rows: Rows, n: int) -> Counted:
+    """Return the values of a column of the block that are no spikes, with their counts."""
+    column = off_spikes(rows, n)
+    assert column is not None  # it has enough values
+    return column
+
+
 def is_positive(rows: Rows, n: int) -> bool:
     """Return whether a column of the block has a logarithm, spikes aside, that is no straight line."""
     column, whole = off_spikes(rows, n), rows.schema.variables[n].kind is Kind.INTEGER
@@ -176,8 +183,7 @@ def _copies(rows: Rows, able: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _standardised(rows: Rows, n: int) -> FloatArray:
     """Return the standardised value of each bin of a column, NaN for spikes and missing cells."""
-    column, values = off_spikes(rows, n), interval_values(rows.axes[n])
-    assert column is not None  # it has enough values
+    column, values = of_block(rows, n), interval_values(rows.axes[n])
     table = np.full(rows.axes[n].n_bins + 1, np.nan)
     table[: len(values)] = values / column.deviation - column.mean / column.deviation
     return table
