@@ -7,6 +7,11 @@ from jointwise.engines.blocks import BlockLayout
 from jointwise.fitting.blocks.start import _spike_counts
 
 
+def test_without_block_columns_there_are_no_spikes():
+    layout = BlockLayout([2], (), (), (0,))
+    assert _spike_counts(layout, np.zeros((3, 1), np.uint8), np.zeros(3, np.int64), np.ones(3), 2) == []
+
+
 def test_spike_counts_are_those_of_loops():
     rng = np.random.default_rng(0)
     n, n_groups, sizes, n_spikes = 60, 3, (5, 4, 7), (0, 2, 1)

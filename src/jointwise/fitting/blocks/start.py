@@ -146,7 +146,7 @@ def _spike_counts(
     layout: BlockLayout, codes: CodeArray, groups: IntArray, weights: FloatArray, n_groups: int
 ) -> list[FloatArray]:
     """Return the counts of rows at no spike and at each spike in each group, of each block column; (1 + S_c, F)."""
-    sizes = np.array([len(w) for w in layout.values])
+    sizes = np.array([len(w) for w in layout.values], dtype=np.int64)
     own = codes[:, list(layout.columns)].astype(np.int64)
     places = np.where(own < sizes, 0, own - sizes + 1)  # those of all columns below each other, the last for "missing"
     starts = bin_starts([n + 2 for n in layout.n_spikes])
