@@ -396,6 +396,7 @@ def test_families_of_one_kind_are_evaluated_together_as_each_alone():
     x = np.array([-1.0, 0.5, 1.0, 2.5, 5.0])
     for values in (
         lambda f: f.cdf(x),
+        lambda f: f.sf(x),
         lambda f: f.partition(x),
         lambda f: f.mass(-1.0, 2.0),
         lambda f: f.ppf([0.2, 0.7]),

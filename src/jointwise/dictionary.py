@@ -177,6 +177,10 @@ class Dictionary:
         """P(X <= x) under each atom; shape (n, L)."""
         return self._gather(lambda f: f.cdf(x))
 
+    def sf(self, x: ArrayLike) -> FloatArray:
+        """P(X > x) under each atom, accurate where it is small; shape (n, L)."""
+        return self._gather(lambda f: f.sf(x))
+
     def ppf(self, q: ArrayLike) -> FloatArray:
         """Quantiles of each atom; shape (n, L)."""
         return self._gather(lambda f: f.ppf(q))

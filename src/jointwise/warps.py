@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jointwise._checks import read_only, reading
-from jointwise._typing import FloatArray, IntArray
+from jointwise._typing import FloatArray
+from jointwise.engines import compiled_splines
+from jointwise.engines.compiled_parts import locked
 from jointwise.exceptions import InputError
 
 # Most knots of a map, in a file too.
 MOST_KNOTS = 4096
-
-# Slopes beyond this, in those of a line between knots, are scaled before they are squared: an outlier may have them.
-STEEP = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +53,11 @@ class Warp:
 
     def __post_init__(self) -> None:
         for name in ("x", "w", "slopes"):
-            object.__setattr__(self, name, read_only(getattr(self, name), np.float64))
+            object.__setattr__(self, name, locked(read_only(getattr(self, name), np.float64)))
         shapes = {array.shape for array in (self.x, self.w, self.slopes)}
         if shapes != {(len(self.x),)} or not 2 <= len(self.x) <= MOST_KNOTS:
             raise InputError(f"A warp needs 2 to {MOST_KNOTS} knots, as three arrays of equal length.")
-        finite = all(np.isfinite(array).all() for array in (self.x, self.w, self.slopes))
-        if not finite or not (np.diff(self.x) > 0).all() or not (np.diff(self.w) > 0).all():
+        if not compiled_splines.are_knots(self.x, self.w, self.slopes):
             raise InputError("The knots of a warp must be finite and increase.")
         if not (self.slopes > 0).all():
             raise InputError("The slopes of a warp must be positive.")
@@ -85,48 +83,25 @@ class Warp:
 
     def __call__(self, x: ArrayLike) -> FloatArray:
         """Return w(x), NaN for NaN; shape as ``x``."""
-        x = np.asarray(x, dtype=np.float64)
-        k, t, width, rise = self._place(self.x, x)
-        s, d0, d1 = rise / width, self.slopes[k], self.slopes[k + 1]
-        inner = np.clip(t, 0.0, 1.0)
-        both = inner * (1 - inner)
-        middle = self.w[k] + rise * (s * inner**2 + d0 * both) / (s + (d0 + d1 - 2 * s) * both)
-        # beyond the ends by the slope there
-        return np.asarray(middle + np.where(t < 0, t * width * d0, 0.0) + np.where(t > 1, (t - 1) * width * d1, 0.0))
+        points = np.asarray(x, dtype=np.float64)
+        out = np.empty(points.size)
+        compiled_splines.values(self.x, self.w, self.slopes, locked(points.ravel()), out)
+        return out.reshape(points.shape)
 
     def log_slope(self, x: ArrayLike) -> FloatArray:
         """Return log w'(x); shape as ``x``."""
-        x = np.asarray(x, dtype=np.float64)
-        k, t, width, rise = self._place(self.x, x)
-        s, d0, d1 = rise / width, self.slopes[k], self.slopes[k + 1]
-        t = np.where(np.isnan(t), np.nan, np.clip(t, 0.0, 1.0))
-        both = t * (1 - t)
-        numerator = d1 * t**2 + 2 * s * both + d0 * (1 - t) ** 2
-        return np.asarray(2 * np.log(s) + np.log(numerator) - 2 * np.log(s + (d0 + d1 - 2 * s) * both))
+        points = np.asarray(x, dtype=np.float64)
+        parts = np.empty((3, points.size))
+        compiled_splines.slope_parts(self.x, self.w, self.slopes, locked(points.ravel()), parts)
+        s, a, b = np.log(parts)
+        return np.asarray(2 * s + a - 2 * b).reshape(points.shape)
 
     def inverse(self, w: ArrayLike) -> FloatArray:
         """Return the x of w; shape as ``w``."""
-        w = np.asarray(w, dtype=np.float64)
-        k, share, rise, width = self._place(self.w, w)
-        s, d0, d1 = rise / width, self.slopes[k], self.slopes[k + 1]
-        y = np.clip(share, 0.0, 1.0)  # of the rise
-        first, last = d0 / s, d1 / s  # in units of the mean slope, so that squares stay in range
-        bend = y * (first + last - 2)
-        steep = np.maximum(first, last)
-        scale = np.where(steep > STEEP, steep, 1.0)  # the root does not depend on it
-        a, b, c = (1 - first + bend) / scale, (first - bend) / scale, -y / scale
-        root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
-        t = np.where(b < 0, root - b, 2 * c) / np.where(b < 0, 2 * a, -b - root)  # no difference of near numbers
-        x = self.x[k] + width * np.clip(np.where(y == 0, 0.0, t), 0.0, 1.0)
-        below, above = np.minimum(share, 0.0), np.maximum(share - 1, 0.0)
-        return np.asarray(np.where(np.isnan(share), np.nan, x + below * rise / d0 + above * rise / d1))
-
-    def _place(self, knots: FloatArray, values: FloatArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """Return the piece of each value, its share of the way, and the extent of the piece in both directions."""
-        other = self.w if knots is self.x else self.x
-        k = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
-        extent = knots[k + 1] - knots[k]
-        return k, (values - knots[k]) / extent, extent, other[k + 1] - other[k]
+        points = np.asarray(w, dtype=np.float64)
+        out = np.empty(points.size)
+        compiled_splines.inverses(self.x, self.w, self.slopes, locked(points.ravel()), out)
+        return out.reshape(points.shape)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values and arrays, which a file can hold."""

@@ -341,3 +341,12 @@ def test_few_rows_widen_components_and_many_do_not():
         factor = 1 + WIDENING * 3 * n / max(n + 2.0, 1.0) ** 2
         np.testing.assert_allclose(few.covariances[r], factor * start.covariances[r])
     np.testing.assert_allclose(many.covariances, start.covariances, rtol=1e-6)
+
+
+def test_settling_is_pooling_and_a_step():
+    problem, start, _, _ = make(n=60, F=3)
+    sums = problem.sums(start)
+    pooled, factors = problem.settled(start, sums)
+    apart = problem.pooled(start, sums)
+    np.testing.assert_array_equal(pooled.scale, apart.scale)
+    np.testing.assert_array_equal(factors.covariances, apart.maximised(start, sums).covariances)

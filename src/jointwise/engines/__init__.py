@@ -4,7 +4,8 @@
 counted in plain numpy; `compiled_tables` codes large ones and counts their pairs. The posterior-count pass of EM has
 two versions for the processor: `ReferenceEngine` is plain, to read and to test with, and `compiled.CompiledEngine` is
 what `posterior_engine` returns. `cuda` has both passes for a graphics card. `blocks` has the pass over columns
-that a component sees through a Gaussian, and `trees` the passes over mixtures of trees.
+that a component sees through a Gaussian, and `trees` the passes over mixtures of trees. `compiled_splines` has the
+maps of columns at many values.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ from jointwise.families.location_scale import Gaussian
 from jointwise.warps import Warp
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from jointwise._typing import FloatArray, IntArray
 
 # Moments are integrals between the knots of the warp and these quantiles, from either tail, by Gauss-Legendre.
@@ -52,28 +54,35 @@ class Warped(Derived):
     """
 
     name: ClassVar[str] = "warped"
+    _warp: ClassVar[Warp]  # of each object, and no parameter
     base: Family
     x: FloatArray
     w: FloatArray
     slopes: FloatArray
 
     def __post_init__(self) -> None:
-        if not _is_gaussian(self.base):
-            raise InputError(
-                f"The base of {self.name} must be gaussian, truncated gaussian or warped, got {shown(self.base)}."
-            )
-        warp = Warp(self.x, self.w, self.slopes)
-        for name in ("x", "w", "slopes"):
-            object.__setattr__(self, name, getattr(warp, name))
+        self._set(self.base, Warp(self.x, self.w, self.slopes))
 
     @classmethod
     def through(cls, warp: Warp, base: Family) -> Self:
         """Return the atoms of ``base`` seen through ``warp``."""
-        return cls(base, warp.x, warp.w, warp.slopes)
+        atoms = object.__new__(cls)
+        atoms._set(base, warp)
+        return atoms
 
-    @cached_property
-    def _warp(self) -> Warp:
-        return Warp(self.x, self.w, self.slopes)
+    def _set(self, base: Family, warp: Warp) -> None:
+        """Set all parts, from a warp whose knots are checked."""
+        if not _is_gaussian(base):
+            raise InputError(
+                f"The base of {self.name} must be gaussian, truncated gaussian or warped, got {shown(base)}."
+            )
+        parts = {"base": base, "x": warp.x, "w": warp.w, "slopes": warp.slopes, "_warp": warp}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+
+    def take(self, index: ArrayLike) -> Self:
+        """Return the family of some atoms, chosen by an integer array or a boolean mask of length L."""
+        return self.through(self._warp, self.base.take(index))
 
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Return the ends of each atom's support."""
@@ -136,7 +145,7 @@ class Warped(Derived):
         return np.asarray(grid[self._logpdf(grid).argmax(axis=0), atoms])
 
     def _truncate(self, low: float, high: float) -> Family:
-        return Warped(self.base.truncate(float(self._warp(low)), float(self._warp(high))), self.x, self.w, self.slopes)
+        return self.through(self._warp, self.base.truncate(float(self._warp(low)), float(self._warp(high))))
 
 
 def _is_gaussian(base: object) -> bool:

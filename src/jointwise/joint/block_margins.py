@@ -69,8 +69,8 @@ def _families(block: GaussianBlock, c: int) -> tuple[list[Family], list[int]]:
     families: list[Family] = []
     owners: list[int] = []
     for r_all, low, high in _own_windows(block, c):
-        tilted = elsewhere & ((block.low[r_all] > -np.inf) | (block.high[r_all] < np.inf)).any(axis=0)
-        if tilted.any():
+        own_low, own_high = block.low[r_all][:, elsewhere], block.high[r_all][:, elsewhere]
+        if (own_low > -np.inf).any() or (own_high < np.inf).any():
             families += [_tilted(latent, r, c) for r in r_all]
         else:
             scale = np.sqrt(latent.covariances[r_all, c, c])
@@ -83,8 +83,9 @@ def _families(block: GaussianBlock, c: int) -> tuple[list[Family], list[int]]:
 def _own_windows(block: GaussianBlock, c: int) -> list[tuple[list[int], float, float]]:
     """Return the components that are not always at a spike, grouped by their windows of column ``c``."""
     groups: dict[tuple[float, float], list[int]] = {}
-    for r in np.flatnonzero(block.no_spike[c] > 0):
-        groups.setdefault((float(block.low[r, c]), float(block.high[r, c])), []).append(int(r))
+    low, high = block.low[:, c].tolist(), block.high[:, c].tolist()
+    for r in np.flatnonzero(block.no_spike[c] > 0).tolist():
+        groups.setdefault((low[r], high[r]), []).append(r)
     return [(components, *window) for window, components in groups.items()]
 
 

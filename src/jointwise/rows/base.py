@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -108,6 +109,11 @@ class Rows(ABC):
     def marginal(self, n: int) -> FloatArray:
         """Return the counts of the bins of column ``n``; shape (n_bins,)."""
         return self.column_counts[n]
+
+    @cached_property
+    def known(self) -> dict[Any, Any]:
+        """What is known of the columns, once asked for; see `jointwise.fitting.blocks.columns`."""
+        return {}
 
     @property
     def n_bins(self) -> list[int]:

@@ -96,6 +96,13 @@ class BlockFactors:
         )
 
 
+class Moments(NamedTuple):
+    """The next means (F, d), and the scatters (F, d, d) about them with what the prior's mean adds."""
+
+    means: FloatArray
+    scatters: FloatArray
+
+
 @dataclass(frozen=True, eq=False)
 class BlocksProblem:
     """Rows, atoms of the product columns, and the prior.
@@ -181,9 +188,12 @@ class BlocksProblem:
         products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior if len(m) > 1)
         return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
 
-    def maximised(self, factors: BlockFactors, sums: BlockSums) -> BlockFactors:
-        """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``."""
-        means, scatters = self._moments(factors, sums)
+    def maximised(self, factors: BlockFactors, sums: BlockSums, moments: Moments | None = None) -> BlockFactors:
+        """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``.
+
+        Their `moments` need not be known.
+        """
+        means, scatters = moments or self.moments(factors, sums)
         covariances = (scatters + self.nu * self.scale) / (sums.totals + self.nu)[:, None, None]
         return BlockFactors(
             sums.totals / sums.totals.sum(),
@@ -200,7 +210,13 @@ class BlocksProblem:
             ),
         )
 
-    def pooled(self, factors: BlockFactors, sums: BlockSums) -> BlocksProblem:
+    def settled(self, factors: BlockFactors, sums: BlockSums) -> tuple[BlocksProblem, BlockFactors]:
+        """Return the problem of `pooled`, and its factors of `maximised`; both have the same moments."""
+        moments = self.moments(factors, sums)
+        problem = self.pooled(factors, sums, moments)
+        return problem, problem.maximised(factors, sums, moments)
+
+    def pooled(self, factors: BlockFactors, sums: BlockSums, moments: Moments | None = None) -> BlocksProblem:
         r"""Return the problem whose scale W is pooled from the covariances within components of a pass.
 
         It is their harmonic mean, weighted by rows, and a trace:
@@ -211,26 +227,27 @@ class BlocksProblem:
         directions, in which M is not: a prior centred at M would blow them up. The c rows of M keep components with
         few rows, which are thin by chance, from shrinking W. Correlations are then drawn to zero; see `shrunk`.
         """
-        _, scatters = self._moments(factors, sums)
+        _, scatters = moments or self.moments(factors, sums)
         total = max(float(sums.totals.sum()), 1e-300)
-        mean = scatters.sum(axis=0) / total + np.diag(self.trace)
+        mean = _raised(scatters.sum(axis=0) / total, self.trace)
         if len(scatters) == 1:
             return replace(self, scale=shrunk(mean, self.n_rows))
         rows = STEADYING * len(mean)
         each = (scatters + rows * mean) / (sums.totals + rows)[:, None, None]
         inverse = np.einsum("r,rij->ij", sums.totals / total, np.linalg.inv(each))
         scale = np.linalg.inv((inverse + inverse.T) / 2)
-        return replace(self, scale=shrunk((scale + scale.T) / 2, self.n_rows) + np.diag(self.trace))
+        return replace(self, scale=_raised(shrunk((scale + scale.T) / 2, self.n_rows), self.trace))
 
-    def _moments(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, FloatArray]:
-        """Return the next means, and the scatters about them with the prior's trace; shapes (F, d) and (F, d, d)."""
+    def moments(self, factors: BlockFactors, sums: BlockSums) -> Moments:
+        """Return what the sums of a pass at ``factors`` say of the Gaussians, whatever their scale is."""
         n, first = sums.totals[:, None], sums.firsts
         shift = (first + KAPPA * (self.centre - factors.means)) / (n + KAPPA)
         means = factors.means + shift
         cross = _outer(first, shift)
         scatters = sums.seconds - cross - np.swapaxes(cross, 1, 2) + n[:, :, None] * _outer(shift, shift)
-        scatters += KAPPA * _outer(means - self.centre, means - self.centre)
-        return means, (scatters + np.swapaxes(scatters, 1, 2)) / 2
+        away = means - self.centre
+        scatters += KAPPA * _outer(away, away)
+        return Moments(means, (scatters + np.swapaxes(scatters, 1, 2)) / 2)
 
 
 class BlocksState(NamedTuple):
@@ -298,8 +315,7 @@ def settled_scale(
     factors, before = start, -np.inf
     for _ in range(n_steps):
         sums = problem.sums(factors)
-        problem = problem.pooled(factors, sums)
-        factors = problem.maximised(factors, sums)
+        problem, factors = problem.settled(factors, sums)
         if sums.log_likelihood - before <= tol * problem.n_rows:
             break
         before = sums.log_likelihood
@@ -333,7 +349,7 @@ def shrunk(covariance: FloatArray, n_rows: float) -> FloatArray:
     (True, True)
     """
     share = evidence_share(covariance, n_rows)
-    return np.asarray(share * covariance + (1 - share) * np.diag(np.diag(covariance)))
+    return _raised(share * covariance, (1 - share) * np.diagonal(covariance))
 
 
 def evidence_share(covariance: FloatArray, n_rows: float) -> float:
@@ -345,8 +361,8 @@ def evidence_share(covariance: FloatArray, n_rows: float) -> float:
     d = len(covariance)
     if d < 2:
         return 1.0
-    deviations = np.sqrt(np.diag(covariance))
-    correlations = covariance / np.outer(deviations, deviations)
+    deviations = np.sqrt(np.diagonal(covariance))
+    correlations = covariance / (deviations[:, None] * deviations)
     spread = np.log(KAPPAS[:, None] + n_rows * np.maximum(np.linalg.eigvalsh(correlations), 0.0)).sum(axis=1)
     evidence = _log_evidence(n_rows, d) - (KAPPAS + d + 1 + n_rows) * spread / 2
     return float(n_rows / (n_rows + KAPPAS[int(np.argmax(evidence))]))
@@ -464,6 +480,13 @@ def _normalised(table: FloatArray, margin: FloatArray) -> FloatArray:
     """Scale the columns of a table to sum to one; those without mass become the margin."""
     sums = table.sum(axis=0)
     return np.asarray(np.where(sums > 0, table / np.where(sums > 0, sums, 1.0), margin[:, None]))
+
+
+def _raised(matrix: FloatArray, by: FloatArray) -> FloatArray:
+    """Return a matrix (d, d) with numbers (d,) added to its diagonal."""
+    out = matrix.copy()
+    out.flat[:: len(out) + 1] += by
+    return out
 
 
 def _outer(a: FloatArray, b: FloatArray) -> FloatArray:

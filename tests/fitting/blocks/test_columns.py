@@ -3,7 +3,8 @@
 import numpy as np
 
 from jointwise.estimators._columns import ColumnOptions
-from jointwise.fitting.blocks.columns import MOST_COLUMNS, choose_columns
+from jointwise.fitting.blocks.columns import MOST_COLUMNS, choose_columns, off_spikes
+from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.marginals import Profile
 from jointwise.rows.coded import CodedRows
 
@@ -77,3 +78,12 @@ def test_values_that_hardly_differ_stay_out():
 def test_a_block_has_no_more_columns_than_it_can_bear():
     table = {f"c{n}": RNG.normal(size=15) for n in range(MOST_COLUMNS + 2)}
     assert len(choose_columns(rows(table)).columns) == MOST_COLUMNS
+
+
+def test_what_follows_from_columns_is_found_once_in_small_tables():
+    small, large = rows({"a": A, "b": A**2}), rows({"a": RNG.normal(size=SMALL_TABLE)})
+    assert off_spikes(small, 0) is off_spikes(small, 0)
+    assert off_spikes(small, 0) is not off_spikes(small, 1)
+    assert choose_columns(small) is choose_columns(small)
+    assert off_spikes(small.take(np.arange(50)), 0).counts.sum() == 50
+    assert off_spikes(large, 0) is not off_spikes(large, 0)

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from jointwise import GaussianBlocks
-from jointwise.fitting.blocks.joint_warps import LEAST_ROWS
+from jointwise.fitting.blocks.joint_warps import LEAST_ROWS, _composed
+from jointwise.fitting.blocks.warps import Counted, log
 
 N = 400
 
@@ -90,3 +91,21 @@ def test_the_order_of_rows_and_columns_does_not_matter():
     shuffled = {name: table[name][order] for name in reversed(table)}
     one, other = (GaussianBlocks("joint", n_components=1, random_state=0).fit(each) for each in (table, shuffled))
     assert_allclose(one.score_samples(table), other.score_samples(table), rtol=1e-9)
+
+
+def test_warps_composed_together_are_those_composed_one_by_one():
+    rng = np.random.default_rng(0)
+    columns = [Counted(np.sort(rng.lognormal(size=n)), rng.integers(1, 4, n).astype(float)) for n in (30, 50, 40)]
+    bases = [log(column) for column in columns]
+    knots, slopes = np.linspace([-3.0, -2.5, -4.0], 3.0, 9).T, rng.lognormal(0, 0.3, (3, 9))
+    together = _composed(bases, columns, knots, slopes)
+    for k, warp in enumerate(together):
+        (alone,) = _composed(bases[k : k + 1], columns[k : k + 1], knots[k : k + 1], slopes[k : k + 1])
+        for name in ("x", "w", "slopes"):
+            assert np.array_equal(getattr(warp, name), getattr(alone, name))
+        # the map of a value is the integral of its slopes from the first knot on, up to shift and scale
+        u = bases[k](columns[k].values)
+        within = (u > knots[k, 0]) & (u < knots[k, -1])
+        own = [np.trapezoid(np.interp(fine, knots[k], slopes[k]), fine) for fine in np.linspace(knots[k, 0], u, 4001).T]
+        line = np.polyfit(np.array(own)[within], warp(columns[k].values)[within], 1)
+        assert_allclose(np.polyval(line, np.array(own)[within]), warp(columns[k].values)[within], atol=2e-3)

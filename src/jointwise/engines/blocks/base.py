@@ -169,13 +169,13 @@ class BlockComponents:
     def check(self, layout: BlockLayout) -> None:
         """Raise unless the arrays fit a layout, hold finite numbers, and the covariances are positive definite."""
         F, d = len(self.log_weights), layout.d
-        each = (
+        parts = (
             ("means", (self.means,), [(F, d)]),
             ("covariances", (self.covariances,), [(F, d, d)]),
             ("tables", self.tables, [(bins, F) for bins in layout.table_bins]),
             ("spikes", self.spikes, [(1 + n, F) for n in layout.n_spikes]),
         )
-        for name, arrays, expected in each:
+        for name, arrays, expected in parts:
             shapes = [array.shape for array in arrays]
             if shapes != expected:
                 raise InputError(f"`{name}` must have shapes {expected}; got {shapes}.")
@@ -183,7 +183,8 @@ class BlockComponents:
             if not np.isfinite(getattr(self, name)).all():
                 raise InputError(f"`{name}` must be finite.")
         for name, arrays in (("log_weights", (self.log_weights,)), ("tables", self.tables), ("spikes", self.spikes)):
-            if arrays and not (np.concatenate(arrays, axis=None) < np.inf).all():
+            each = list({id(array): array for array in arrays}.values())  # columns without spikes may share a table
+            if each and not (np.concatenate(each, axis=None) < np.inf).all():
                 raise InputError(f"`{name}` must not be NaN or inf.")
         if not (self.log_weights > -np.inf).any():
             raise InputError("`log_weights` must have a component with a weight above zero.")

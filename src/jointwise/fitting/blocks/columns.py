@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from jointwise._checks import shown
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.fitting.blocks.warps import Counted
+from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.starts import spread_positions
 from jointwise.joint.block_gaussian import MOST_WHOLE_SPIKED
 from jointwise.rows.base import Rows
 from jointwise.tables.variables import Kind, Variable
 
+FoundT = TypeVar("FoundT")
 # Different values, spikes aside, that a column of the block has at least: fewer are better told apart one by one.
 LEAST_VALUES = {Kind.CONTINUOUS: 10, Kind.INTEGER: 20}
 # Integers with a straight warp, which knows no bounds, must have theirs this many standard deviations from the mean.
@@ -50,13 +53,44 @@ def interval_values(axis: Axis) -> FloatArray:
     return axis.representatives[: axis.n_intervals]
 
 
+def found_once(rows: Rows, key: Hashable, find: Callable[[], FoundT]) -> FoundT:
+    """Return what follows from the columns of rows alone: blocks of all warps ask for it.
+
+    It is kept with the rows of small tables. That of large ones takes little of the time of a fit, and much memory.
+
+    Parameters
+    ----------
+    rows : Rows
+    key : hashable
+        Tells it from what else is kept.
+    find : callable
+        Returns it.
+    """
+    if len(rows) >= SMALL_TABLE:
+        return find()
+    if key not in rows.known:
+        rows.known[key] = find()
+    found: FoundT = rows.known[key]
+    return found
+
+
 def off_spikes(rows: Rows, n: int) -> Counted | None:
     """Return the values of a column that are no spikes, with their counts; None if there are none."""
-    axis = rows.axes[n]
-    values = interval_values(axis)
-    counts = rows.marginal(n)[: len(values)]
-    here = np.flatnonzero(counts > 0)
-    return Counted(values[here], counts[here]) if len(here) else None
+
+    def find() -> Counted | None:
+        values = interval_values(rows.axes[n])
+        counts = rows.marginal(n)[: len(values)]
+        here = np.flatnonzero(counts > 0)
+        return Counted(values[here], counts[here]) if len(here) else None
+
+    return found_once(rows, ("off_spikes", n), find)
+
+
+def of_block(rows: Rows, n: int) -> Counted:
+    """Return the values of a column of the block that are no spikes, with their counts."""
+    column = off_spikes(rows, n)
+    assert column is not None  # it has enough values
+    return column
 
 
 def is_positive(rows: Rows, n: int) -> bool:
@@ -73,6 +107,10 @@ def choose_columns(rows: Rows) -> Membership:
     rows : Rows
         With fine axes for columns of numbers.
     """
+    return found_once(rows, "block columns", lambda: _chosen(rows))
+
+
+def _chosen(rows: Rows) -> Membership:
     left_out: dict[str, str] = {}
     able: list[int] = []
     n_whole_spiked = 0
@@ -145,8 +183,7 @@ def _copies(rows: Rows, able: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _standardised(rows: Rows, n: int) -> FloatArray:
     """Return the standardised value of each bin of a column, NaN for spikes and missing cells."""
-    column, values = off_spikes(rows, n), interval_values(rows.axes[n])
-    assert column is not None  # it has enough values
+    column, values = of_block(rows, n), interval_values(rows.axes[n])
     table = np.full(rows.axes[n].n_bins + 1, np.nan)
     table[: len(values)] = values / column.deviation - column.mean / column.deviation
     return table

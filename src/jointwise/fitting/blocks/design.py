@@ -12,7 +12,7 @@ from jointwise._typing import FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.engines.blocks import BlockLayout
-from jointwise.fitting.blocks.columns import choose_columns, interval_values, off_spikes
+from jointwise.fitting.blocks.columns import choose_columns, found_once, interval_values, of_block
 from jointwise.fitting.blocks.joint_warps import joint_warps
 from jointwise.fitting.blocks.warps import Counted, bounded, log, power, scores, straight
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
@@ -99,7 +99,7 @@ class Design:
         warps = _warps(warp, rows, coarse, member.columns, chosen)
         slopes, spreads = [], []
         for n, own in zip(member.columns, warps, strict=True):
-            column = _of_block(rows, n)
+            column = of_block(rows, n)
             w = own(column.values)
             slopes.append(_root_mean_square(column, own.log_slope(column.values)))
             spreads.append(column.mean_of((w - column.mean_of(w)) ** 2))
@@ -236,12 +236,6 @@ def _root_mean_square(column: Counted, logs: FloatArray) -> float:
     return float(np.sqrt(column.mean_of(np.exp(2 * (logs - top)))) * np.exp(top))
 
 
-def _of_block(rows: Rows, n: int) -> Counted:
-    column = off_spikes(rows, n)
-    assert column is not None  # it is in the block
-    return column
-
-
 def _chosen(
     rows: Rows, coarse: Sequence[Axis], columns: Sequence[int], rng: np.random.Generator
 ) -> dict[int, Dictionary]:
@@ -256,7 +250,7 @@ def _warps(
     name: str, rows: Rows, coarse: Sequence[Axis], columns: Sequence[int], chosen: Mapping[int, Dictionary]
 ) -> list[Warp]:
     """Return the warps of the columns of a block."""
-    each = [_of_block(rows, n) for n in columns]
+    each = [of_block(rows, n) for n in columns]
     whole = [rows.schema.variables[n].kind is Kind.INTEGER for n in columns]
     # the lattice of narrow integers is to be the same everywhere
     bent = np.array([not (integer and column.is_narrow()) for integer, column in zip(whole, each, strict=True)], bool)
@@ -283,7 +277,7 @@ def _warp(name: str, column: Counted, rows: Rows, n: int, axis: Axis, dictionary
     if name == "power":
         return power(column)
     if name in ("log", "joint"):
-        return log(column)
+        return found_once(rows, ("log", n), lambda: log(column))
     if name == "scores":
         assert dictionary is not None  # chosen for scores
         counts = merged_counts(rows, n, axis)

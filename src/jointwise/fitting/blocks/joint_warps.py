@@ -7,12 +7,12 @@ begin from the logarithm of a column, or from its power if it is not positive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from jointwise._typing import BoolArray, FloatArray
-from jointwise.fitting.blocks.columns import interval_values, off_spikes
+from jointwise.fitting.blocks.columns import interval_values, of_block
 from jointwise.fitting.blocks.warps import N_KNOTS, Counted, warp_through
 from jointwise.fitting.starts import spread_positions
 from jointwise.rows.base import Rows
@@ -62,26 +62,38 @@ def joint_warps(rows: Rows, columns: Sequence[int], bases: Sequence[Warp], bent:
         [bases[k](interval_values(rows.axes[columns[k]])[found]) for k, (found, _) in zip(part, each, strict=True)],
         bent[part],
     )
-    warps = list(bases)
-    for k, knots, slopes in zip(part, problem.knots, straightened(problem), strict=True):
-        column = off_spikes(rows, columns[k])
-        assert column is not None  # it is in the block
-        warps[k] = _composed(bases[k], column, knots, slopes) if bent[k] else bases[k]
+    warps, slopes = list(bases), straightened(problem)
+    turned = [i for i, k in enumerate(part) if bent[k]]
+    composed = _composed(
+        [bases[part[i]] for i in turned],
+        [of_block(rows, columns[part[i]]) for i in turned],
+        problem.knots[turned],
+        slopes[turned],
+    )
+    for i, warp in zip(turned, composed, strict=True):
+        warps[part[i]] = warp
     return warps
 
 
-def _composed(base: Warp, column: Counted, knots: FloatArray, slopes: FloatArray) -> Warp:
-    """Return the map of a warp's values that has these slopes at these knots, to mean 0 and standard deviation 1."""
-    own, _ = _mapped(base(column.values), knots, slopes)
-    centre = column.mean_of(own)
-    spread = float(np.sqrt(column.mean_of((own - centre) ** 2)))
-    u = np.union1d(base.w, np.linspace(knots[0], knots[-1], N_KNOTS))
-    x = base.inverse(u)
-    rises, here = _mapped(u, knots, slopes)
-    with np.errstate(over="ignore", under="ignore"):
-        return warp_through(x, (rises - centre) / spread, here * np.exp(base.log_slope(x)) / spread)
+def _composed(
+    bases: Sequence[Warp], columns: Sequence[Counted], knots: FloatArray, slopes: FloatArray
+) -> Iterator[Warp]:
+    """Yield the map of each warp's values that has these slopes at these knots, to mean 0 and standard deviation 1."""
+    found = _mapped([base(column.values) for base, column in zip(bases, columns, strict=True)], knots, slopes)
+    grids = [np.union1d(base.w, np.linspace(k[0], k[-1], N_KNOTS)) for base, k in zip(bases, knots, strict=True)]
+    maps = _mapped(grids, knots, slopes)
+    for base, column, (own, _), u, (rises, here) in zip(bases, columns, found, grids, maps, strict=True):
+        centre = column.mean_of(own)
+        spread = float(np.sqrt(column.mean_of((own - centre) ** 2)))
+        x = base.inverse(u)
+        with np.errstate(over="ignore", under="ignore"):
+            yield warp_through(x, (rises - centre) / spread, here * np.exp(base.log_slope(x)) / spread)
 
 
-def _mapped(u: FloatArray, knots: FloatArray, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the map of one column at coordinates, and its slope there."""
-    return SlopedMaps.of([u], knots[None]).values(slopes[None])
+def _mapped(
+    coordinates: Sequence[FloatArray], knots: FloatArray, slopes: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield the map of each column at its coordinates, and its slope there; all columns are taken together."""
+    own, here = SlopedMaps.of(coordinates, knots).values(slopes)
+    ends = np.cumsum([len(u) for u in coordinates])[:-1]
+    return zip(np.split(own, ends), np.split(here, ends), strict=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from jointwise._typing import CodeArray, FloatArray, IntArray
-from jointwise.engines.blocks import BlockSums
+from jointwise.engines import bin_starts
+from jointwise.engines.blocks import BlockLayout, BlockSums
 from jointwise.fitting.blocks.design import Design
 from jointwise.rows.coded import CodedRows
 from jointwise.solvers.blocks_em import BlockFactors, BlocksProblem, settled_scale
@@ -39,10 +42,9 @@ def settled_start(
     tol : float
         Gain in nats per row at which the scale counts as settled.
     """
-    nothing = _nothing(problem, n_components)
     sums = _sums_of_groups(design, sample, groups, n_components)
-    problem = problem.pooled(nothing, sums)
-    return settled_scale(problem, problem.maximised(nothing, sums), SETTLING_STEPS, tol)
+    problem, factors = problem.settled(_nothing(problem, n_components), sums)
+    return settled_scale(problem, factors, SETTLING_STEPS, tol)
 
 
 def start_groups(design: Design, sample: CodedRows, n_components: int, rng: np.random.Generator) -> IntArray:
@@ -133,14 +135,25 @@ def _sums_of_groups(design: Design, sample: CodedRows, groups: IntArray, n_compo
         weighted = values[rows] * weights[rows, None]
         firsts[r], seconds[r] = weighted.sum(axis=0), weighted.T @ values[rows]
     counts = [grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F) for n in design.others]
-    spikes = []
-    for n, w in zip(design.columns, design.layout.values, strict=True):
-        by_bin = grouped_counts(sample.codes[:, n], groups, weights, design.axes[n].n_bins, F)
-        spikes.append(np.vstack([by_bin[: len(w)].sum(axis=0), by_bin[len(w) :]]))
+    spikes = _spike_counts(design.layout, sample.codes, groups, weights, F)
     return BlockSums(
         _spread(totals), _spread(firsts), _spread(seconds), tuple(_spread(c.T).T for c in counts),
         tuple(_spread(s.T).T for s in spikes), 0.0,
     )  # fmt: skip
+
+
+def _spike_counts(
+    layout: BlockLayout, codes: CodeArray, groups: IntArray, weights: FloatArray, n_groups: int
+) -> list[FloatArray]:
+    """Return the counts of rows at no spike and at each spike in each group, of each block column; (1 + S_c, F)."""
+    sizes = np.array([len(w) for w in layout.values], dtype=np.int64)
+    own = codes[:, list(layout.columns)].astype(np.int64)
+    places = np.where(own < sizes, 0, own - sizes + 1)  # those of all columns below each other, the last for "missing"
+    starts = bin_starts([n + 2 for n in layout.n_spikes])
+    where = (places + starts[:-1]) * n_groups + groups[:, None]
+    found = np.bincount(where.ravel(), np.repeat(weights, layout.d), minlength=starts[-1] * n_groups)
+    counts = found.astype(np.float64).reshape(-1, n_groups)
+    return [counts[start : end - 1] for start, end in pairwise(starts)]
 
 
 def grouped_counts(codes: CodeArray, groups: IntArray, weights: FloatArray, n_bins: int, n_groups: int) -> FloatArray:

@@ -180,12 +180,10 @@ def scores(column: Counted, dictionary: Dictionary, weights: FloatArray, *, whol
     >>> bend(np.array([5.0, 7.0, 1.0])).round(3).tolist()
     [0.0, 1.0, -2.0]
     """
-    smooth = ~np.repeat([f.name == "point_mass" for f in dictionary.families], [f.n_atoms for f in dictionary.families])
-    if smooth.any() and (weights[smooth] > 0).any():
-        dictionary, weights = dictionary.take(smooth), weights[smooth] / weights[smooth].sum()
+    dictionary, weights = _without_points(dictionary, weights)
     x = _score_knots(column)
     x = half_integers(x) if whole else x
-    below, above = dictionary.cdf(x) @ weights, np.hstack([family.sf(x) for family in dictionary.families]) @ weights
+    below, above = dictionary.cdf(x) @ weights, dictionary.sf(x) @ weights
     inside = (below > LEAST_TAIL) & (above > LEAST_TAIL)
     if inside.sum() < 2:
         return straight(column)
@@ -214,13 +212,12 @@ def bounded(warp: Warp, column: Counted, support: tuple[float, float]) -> Warp:
     >>> bool(bend(np.array([0.0]))[0] < -10), bend(np.array([2.0, 4.0])).round(3).tolist()
     (True, [-0.267, 1.336])
     """
-    low, high = support
-    gaps = np.diff(column.values)
+    (low, high), values = support, column.values
     if np.isfinite(low) and float(warp(low)) > -FAR:
-        warp = _with_lower_end(warp, float(column.values[0]), low, float(gaps[0]) / 2)
+        warp = _with_lower_end(warp, float(values[0]), low, float(values[1] - values[0]) / 2)
     if np.isfinite(high) and float(warp(high)) < FAR:
         mirrored = Warp(-warp.x[::-1], -warp.w[::-1], warp.slopes[::-1])
-        mirrored = _with_lower_end(mirrored, -float(column.values[-1]), -high, float(gaps[-1]) / 2)
+        mirrored = _with_lower_end(mirrored, -float(values[-1]), -high, float(values[-1] - values[-2]) / 2)
         warp = Warp(-mirrored.x[::-1], -mirrored.w[::-1], mirrored.slopes[::-1])
     return warp
 
@@ -278,6 +275,16 @@ def _yeo_johnson(z: FloatArray, exponent: float | FloatArray) -> FloatArray:
     return np.asarray(np.where(z >= 0, found, -found))
 
 
+def _without_points(dictionary: Dictionary, weights: FloatArray) -> tuple[Dictionary, FloatArray]:
+    """Return atoms and weights without point masses; as they are if there would be nothing left."""
+    if not dictionary.spikes.size:
+        return dictionary, weights / weights.sum()
+    smooth = ~np.repeat([f.name == "point_mass" for f in dictionary.families], [f.n_atoms for f in dictionary.families])
+    if not (weights[smooth] > 0).any():
+        return dictionary, weights
+    return dictionary.take(smooth), weights[smooth] / weights[smooth].sum()
+
+
 def _score_knots(column: Counted) -> FloatArray:
     """Return where scores are tabulated: evenly in the scores of the rows, and on to where hardly any row would be."""
     inner = column.quantile(_normal_levels(column.counts.sum()))
@@ -297,6 +304,8 @@ def _normal_levels(n_rows: float) -> FloatArray:
 
 def _rising(x: FloatArray, w: FloatArray) -> IntArray:
     """Return the positions of knots at which x and w both rise, by enough for a slope to mean something."""
+    if (np.diff(w) >= LEAST_RISE).all() and (np.diff(x) > 0).all():
+        return np.arange(len(x))
     kept = [0]
     for k in range(1, len(x)):
         if w[k] - w[kept[-1]] >= LEAST_RISE and x[k] > x[kept[-1]]:
