@@ -45,12 +45,26 @@ def test_edges_at_the_ends_of_floats(edges):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16])
 @pytest.mark.parametrize("rows", [0, 1, 1000])
-def test_pairs_are_counted_as_by_the_reference(kind, rows, monkeypatch):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_are_counted_as_by_the_reference(kind, rows, weighted, monkeypatch):
     monkeypatch.setattr(compiled_tables, "CACHED_ROWS", 300)
     n_bins = [3, 1, 40, 7]
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, bins + 1, rows) for bins in n_bins]).astype(kind)
-    assert np.array_equal(compiled_tables.pair_counts(codes, n_bins), reference.pair_counts(codes, n_bins))
+    weights = rng.random(rows) if weighted else None
+    ours, theirs = (count(codes, n_bins, weights) for count in (compiled_tables.pair_counts, reference.pair_counts))
+    assert ours.dtype == theirs.dtype
+    assert np.array_equal(ours, theirs)
+
+
+def test_weights_of_many_rows_are_added_in_the_order_of_the_reference(monkeypatch):
+    monkeypatch.setattr(engines, "COMPILED_PAIRS", 0)
+    rng = np.random.default_rng(0)
+    for rows in (reference.SHORTEST_BLOCK, reference.SHORTEST_BLOCK + 1):
+        codes, weights = rng.integers(0, 3, (rows, 2)).astype(np.uint8), rng.random(rows)
+        assert np.array_equal(
+            engines.pair_counts(codes, [2, 2], weights), reference.pair_counts(codes, [2, 2], weights)
+        )
 
 
 def test_large_tables_are_coded_and_counted_the_same(monkeypatch):
@@ -73,6 +87,7 @@ def test_large_tables_are_coded_and_counted_the_same(monkeypatch):
     expected = encode_rows(encode(data, schema), axes)
     for module in (coding, engines):
         monkeypatch.setattr(module, "COMPILED_TABLE_CELLS", 0)
+    monkeypatch.setattr(engines, "COMPILED_PAIRS", 0)
     other = {**data, "text": np.where(np.arange(n) % 2, "unseen", text)}
     assert np.array_equal(coding.code_table(data, schema, axes), expected)
     assert np.array_equal(coding.code_table(other, schema, axes), encode_rows(encode(other, schema), axes))

@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from tests.joint.block_cases import BENT, CATEGORY, INF, INTEGER, PRODUCT, SPIKED, mixture, plain
+from tests.joint.twins import check_atom_kinds, check_pair_tables
 
 from jointwise.exceptions import InputError
+from jointwise.joint import block_pairs
+from jointwise.joint.block import BlockMixture
 from jointwise.joint.block_tables import window_table
 from jointwise.joint.events import Interval, Point, Values
 
@@ -74,6 +77,24 @@ def test_corners_and_boxes_agree(seed, rho):
         # the warps are lines through zero, so that windows are intervals
         expected = np.exp(type(f)([1.0], block, (0, 1), (), ()).log_probability(box))
         assert_allclose(table[i, j, 0], expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("event", WINDOWS.values(), ids=WINDOWS)
+def test_many_pairs_at_once_and_one_by_one(event, monkeypatch):
+    f = mixture(5)
+    points = [Point(1.0), Interval(-INF, 0.0), Interval(0.0, 2.0), Values((2.0, 3.0))]
+    g = f.condition(event) if event else f
+    monkeypatch.setattr(block_pairs, "TOGETHER", 500)  # a few pairs at a time
+    check_pair_tables(g, REGIONS, rtol=1e-9, atol=1e-13)
+    check_pair_tables(g, REGIONS | {SPIKED: points, INTEGER: points}, rtol=1e-9, atol=1e-13)
+
+
+def test_kinds_of_atoms():
+    check_atom_kinds(mixture(5))
+    f = mixture(5)
+    weights, *others = f.block.spike_weights
+    never_a_number = f.block.changed(spike_weights=(weights / weights.sum(axis=0), *others))
+    check_atom_kinds(BlockMixture(f.weights, never_a_number, f.columns, f.coefficients, f.dictionaries))
 
 
 def test_a_table_too_large_is_refused():

@@ -16,6 +16,7 @@ from tests.joint.experts import Opaque
 from tests.joint.twins import (
     CLOSE,
     Twins,
+    check_atom_kinds,
     check_chain_rule_and_total_probability,
     check_completed_rows,
     check_conditionals,
@@ -37,6 +38,7 @@ from jointwise.exceptions import ImpossibleEventError, InputError
 from jointwise.families import Cauchy, Gaussian, Uniform
 from jointwise.joint import Expert, ProductMixture, WeightedSum, check_pairs
 from jointwise.joint import product as product_module
+from jointwise.joint.cells import axis_of_values
 from jointwise.joint.events import Interval, Point, Values
 from jointwise.joint.language import parse_question
 from jointwise.joint.sum import mixed, parts_of
@@ -105,7 +107,12 @@ def test_one_variable(case):
     dictionary, coefficients = apart.factor(n)
     assert coefficients.shape == (dictionary.n_atoms, apart.n_components)
     np.testing.assert_allclose(coefficients.sum(axis=0), 1.0, rtol=1e-12)
+    check_atom_kinds(apart)
     x = random_rows(case.rng, case.whole, 9, missing=0)[:, n]
+    axis = axis_of_values(case.whole.schema.variables[n], x)
+    np.testing.assert_allclose(  # part by part, and from `factor`
+        apart.component_masses(n, axis), dictionary.mixed_masses(axis, coefficients), **CLOSE
+    )
     for margin in (apart.margin(n), Expert.margin(apart, n)):  # the short way, and from `factor`
         np.testing.assert_allclose(margin.dictionary.cdf(x) @ margin.weights, whole.cdf(alone(x, n, whole)), **CLOSE)
         np.testing.assert_allclose(margin.pdf(x), whole.margin(n).pdf(x), **CLOSE)

@@ -1,6 +1,7 @@
 """The contract of an expert as checks of twins: the same density twice, as the expert and as a mixture of products."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from tests.joint.cases import random_event, random_rows
 
 from jointwise import JointDensity
 from jointwise.exceptions import ImpossibleEventError
+from jointwise.joint.atom_kinds import AtomKinds
 from jointwise.joint.events import Interval, Point, Values
 from jointwise.joint.prediction import best_values, fill
 
@@ -148,6 +150,23 @@ def check_cross_tables(case):
         a, b = np.sort(whole.sample(2, case.rng)[:, n])
         regions[n] = [Interval(-np.inf, a), Point(float(a)), Values((float(b),)), Interval(a, np.inf)]
     np.testing.assert_allclose(ours.crosstab(regions), whole.crosstab(regions), **CLOSE)
+    check_pair_tables(ours, regions, **CLOSE)
+
+
+def check_pair_tables(expert, regions, **close):
+    """Tables of many pairs against those asked for one by one."""
+    pairs = list(permutations(regions, 2))
+    for pair, table in zip(pairs, expert.pair_tables(regions, pairs), strict=True):
+        np.testing.assert_allclose(table, expert.crosstab({n: regions[n] for n in pair}), **close)
+    assert expert.pair_tables(regions, []) == []
+
+
+def check_atom_kinds(expert):
+    """The kinds that an expert knows against those of its atoms."""
+    for n in range(expert.n_variables):
+        ours, theirs = expert.atom_kinds(n), AtomKinds.of(expert.dictionary(n))
+        np.testing.assert_array_equal(ours.spikes, theirs.spikes)
+        assert replace(ours, spikes=0) == replace(theirs, spikes=0)
 
 
 # ---- moments and samples -----------------------------------------------------------------------------------

@@ -29,26 +29,29 @@ __all__ = [
     "subset_counts",
 ]
 
-# From this many cells on, compiled coding and counting, which take one pass rather than hundreds, repay loading it.
-COMPILED_TABLE_CELLS = 500_000
+# From this many cells on, compiled coding, which takes one pass rather than hundreds, repays loading it; and from this
+# many pairs of cells of a row on, in all rows, compiled counting does.
+COMPILED_TABLE_CELLS, COMPILED_PAIRS = 500_000, 2_000_000
 
 
 def pair_counts(
     codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None, device: str = "cpu"
 ) -> AnyArray:
-    """Count all pairs of columns as `reference.pair_counts` does; with compiled code for large tables, or on the card.
+    """Count all pairs of columns as `reference.pair_counts` does; with compiled code for many pairs, or on the card.
 
-    Weighted counts depend on the order of additions, so on the processor the reference code alone adds them.
+    Weighted counts depend on the order of additions, so on the processor the compiled code adds them only where its
+    order is that of the reference code.
     """
     if device == "cuda":
         from jointwise.engines import cuda
 
         return cuda.pair_counts(codes, n_bins, weights)
-    if weights is not None or codes.size < COMPILED_TABLE_CELLS:
+    same_order = weights is None or len(codes) <= reference.SHORTEST_BLOCK
+    if codes.size * len(n_bins) < COMPILED_PAIRS or not same_order:
         return reference.pair_counts(codes, n_bins, weights)
     from jointwise.engines import compiled_tables
 
-    return compiled_tables.pair_counts(codes, n_bins)
+    return compiled_tables.pair_counts(codes, n_bins, weights)
 
 
 def posterior_engine(

@@ -7,13 +7,14 @@ releases the interpreter's lock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numba
 import numpy as np
 
 from jointwise._typing import AnyArray, CodeArray, FloatArray
-from jointwise.engines.base import padded_bins
-from jointwise.engines.reference import mirror
+from jointwise.engines.base import bin_starts
+from jointwise.engines.compiled_parts import locked
 
 # Cells of the grid laid over the edges of an axis: enough that most cells hold at most one edge.
 GRID = 2048
@@ -112,28 +113,45 @@ def _label_codes(positions: AnyArray, code_of: AnyArray, missing: int, codes: An
         codes[i] = code_of[np.uint64(position)] if position == position else missing  # noqa: PLR0124  # not NaN
 
 
-def pair_counts(codes: CodeArray, n_bins: Sequence[int]) -> AnyArray:
-    """Count how often the codes of every pair of columns occur together; see `reference.pair_counts`."""
-    starts, present = padded_bins(n_bins)
-    padded = np.zeros((starts[-1], starts[-1]), dtype=np.int64)
+def pair_counts(codes: CodeArray, n_bins: Sequence[int], weights: FloatArray | None = None) -> AnyArray:
+    """Count how often the codes of every pair of columns occur together; see `reference.pair_counts`.
+
+    With weights the result is that of the reference, bit for bit, up to `reference.SHORTEST_BLOCK` rows.
+    """
+    starts = bin_starts(n_bins)
+    # without weights, a single one stands for all rows
+    each = np.ones(1, dtype=np.int64) if weights is None else np.asarray(weights, dtype=np.float64)
+    counts = np.zeros((starts[-1], starts[-1]), dtype=each.dtype)
     for start in range(0, len(codes), CACHED_ROWS):
-        _add_pairs(padded, np.ascontiguousarray(codes[start : start + CACHED_ROWS].T), starts[:-1].astype(np.uint64))
-    counts: AnyArray = padded[np.ix_(present, present)]
-    mirror(counts)
+        rows = slice(start, start + CACHED_ROWS)
+        here = each if weights is None else each[rows]
+        _add_pairs(counts, np.ascontiguousarray(codes[rows].T), locked(starts), locked(here))
     return counts
 
 
+_weights = [_Array(kind, 1, "C", readonly=True) for kind in (numba.int64, numba.float64)]
+
+
 @numba.njit(
-    [(numba.int64[:, ::1], _Array(kind, 2, "C", readonly=True), numba.uint64[::1]) for kind in _CODES],
+    [
+        (each.dtype[:, ::1], _Array(kind, 2, "C", readonly=True), _places, each)
+        for kind, each in product(_CODES, _weights)
+    ],
     cache=True,
     nogil=True,
 )
-def _add_pairs(counts: AnyArray, columns: AnyArray, starts: AnyArray) -> None:
-    """Add pairs of codes to the counts on and above the diagonal; columns (N, n)."""
+def _add_pairs(counts: AnyArray, columns: AnyArray, starts: AnyArray, weights: AnyArray) -> None:
+    """Add pairs of codes to the counts of both orders of two columns; columns (N, n), weights (n,) or a single one."""
     n_columns, n = columns.shape
+    step = 1 if len(weights) > 1 else 0
     for j in range(n_columns):
-        first = columns[j]
+        own, n_own = np.uint64(starts[j]), np.uint64(starts[j + 1] - starts[j])
         for k in range(j, n_columns):
-            second, table = columns[k], counts[starts[j] :, starts[k] :]
+            other, n_other = np.uint64(starts[k]), np.uint64(starts[k + 1] - starts[k])
             for i in range(n):
-                table[np.uint64(first[i]), np.uint64(second[i])] += 1
+                a, b = np.uint64(columns[j, i]), np.uint64(columns[k, i])
+                if a < n_own and b < n_other:
+                    counts[own + a, other + b] += weights[i * step]
+            for row in range(starts[j], starts[j + 1]):
+                for column in range(starts[k], starts[k + 1]):
+                    counts[column, row] = counts[row, column]

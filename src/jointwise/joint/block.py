@@ -41,12 +41,14 @@ from jointwise._checks import reading
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, ImpossibleEventError, InputError
+from jointwise.joint.atom_kinds import AtomKinds
 from jointwise.joint.block_conditionals import BlockConditionals, WindowedConditionals
 from jointwise.joint.block_density import NO_SAY, NUMBER, cells, log_density
 from jointwise.joint.block_events import Branches, log_cdf, stacked_blocks
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.block_margins import column_factor, plain_dictionary
 from jointwise.joint.block_moments import component_covariances
+from jointwise.joint.block_pairs import pair_tables
 from jointwise.joint.block_sampling import complete_block, sample_block
 from jointwise.joint.block_tables import density_table, region_table
 from jointwise.joint.conditionals import Conditionals
@@ -225,6 +227,14 @@ class BlockMixture(Expert):
             return self.dictionaries[self.others.index(n)]
         return plain_dictionary(self.block, self.columns.index(n))
 
+    def atom_kinds(self, n: int) -> AtomKinds:
+        """Kinds of the atoms that `dictionary` has."""
+        if n not in self.columns:
+            return super().atom_kinds(n)
+        c, block = self.columns.index(n), self.block
+        is_continuous = not block.whole[c] and bool((block.no_spike[c] > 0).any())
+        return AtomKinds(0, True, is_continuous, block.spikes[c][block.spike_weights[c].any(axis=1)])
+
     def conditionals(self, n: int, X: FloatArray) -> Conditionals:
         """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
         others = X.copy()
@@ -295,6 +305,28 @@ class BlockMixture(Expert):
         out = out.reshape(*shape, *(len(regions[n]) for n in regions if n not in own))
         order = [*own, *(n for n in regions if n not in own)]
         return np.asarray(out.transpose([order.index(n) for n in regions]))
+
+    def pair_tables(
+        self, regions: Mapping[int, Sequence[Region]], pairs: Sequence[tuple[int, int]]
+    ) -> list[FloatArray]:
+        """`crosstab` of each of many pairs of different variables."""
+        if self.block.has_window.any():
+            return super().pair_tables(regions, pairs)
+        place = {n: c for c, n in enumerate(self.columns)}
+        inside = [(a, b) for a, b in pairs if a in place and b in place]
+        own = {place[n]: regions[n] for pair in inside for n in pair}
+        found = pair_tables(self.block, self.weights, own, [(place[a], place[b]) for a, b in inside])
+        tables = dict(zip(inside, found, strict=True))
+        alone = {
+            n: self._masses_alone(n, regions[n]) for n in {n for pair in pairs if pair not in tables for n in pair}
+        }
+        return [tables[a, b] if (a, b) in tables else crosstab([alone[a], alone[b]], self.weights) for a, b in pairs]
+
+    def _masses_alone(self, n: int, regions: Sequence[Region]) -> FloatArray:
+        """Mass of each region of one variable under each component; shape (regions, F)."""
+        if n in self.columns:
+            return region_table(self.block, [self.columns.index(n)], [regions])
+        return partition_masses(*self.factor(n), regions)
 
     def marginal(self, keep: Sequence[int]) -> Expert:
         """Expert of the variables at the positions ``keep``; of products if none of them is in the block."""

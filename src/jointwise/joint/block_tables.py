@@ -134,7 +134,7 @@ def _by_corners(block: GaussianBlock, columns: Sequence[int], windows: Sequence[
     i, j = columns
     covariances = block.latent_covariances
     edges = [np.unique(each) for each in windows]
-    held = [_held(own, each) for own, each in zip(edges, windows, strict=True)]
+    inside = [held(own, each) for own, each in zip(edges, windows, strict=True)]
     scales = [np.sqrt(covariances[:, c, c])[:, None] for c in columns]
     rho = np.clip(covariances[:, i, j] / scales[0][:, 0] / scales[1][:, 0], -1.0, 1.0)
     with np.errstate(over="ignore"):  # as good as infinite
@@ -143,12 +143,12 @@ def _by_corners(block: GaussianBlock, columns: Sequence[int], windows: Sequence[
             for own, c, scale in zip(edges, columns, scales, strict=True)
         )
     masses = np.maximum(np.diff(np.diff(quadrants(x, y, rho), axis=1), axis=2), 0.0)
-    out = np.moveaxis(held[0] @ masses @ held[1].T, 0, -1)
+    out = np.moveaxis(inside[0] @ masses @ inside[1].T, 0, -1)
     return np.asarray(np.minimum(out / np.exp(block.log_inside[0]), 1.0))
 
 
-def _held(edges: FloatArray, windows: FloatArray) -> FloatArray:
-    """Return which intervals between edges each window holds; shape (windows, edges - 1)."""
+def held(edges: FloatArray, windows: FloatArray) -> FloatArray:
+    """Return which intervals between edges each window holds, as ones; shape (windows, edges - 1)."""
     inside: BoolArray = (edges[:-1] >= windows[:, [0]]) & (edges[1:] <= windows[:, [1]])
     return inside.astype(float)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from jointwise._checks import listed
 from jointwise._typing import CodeArray, FloatArray
-from jointwise.axes import Axis
+from jointwise.axes import Axis, BinnedAxis
 from jointwise.joint.cells import Cells, axis_of_values, cells_of_bins
 from jointwise.joint.check_columns import column_findings
 from jointwise.joint.check_pairs import MOST_PARTNERS, PairChecks
@@ -144,7 +144,7 @@ def check_rows(schema: Schema, mixture: Expert, X: FloatArray, rng: np.random.Ge
     numbers: list[Numbers] = []
     for n, variable in enumerate(schema):
         axis = axis_of_values(variable, X[:, n])
-        cells.append(cells_of_bins(variable, axis, _masses(mixture, n, axis), axis.index(X[:, n]), None))
+        cells.append(cells_of_bins(variable, axis, mixture.component_masses(n, axis), axis.index(X[:, n]), None))
         present = X[~np.isnan(X[:, n]), n]
         if variable.categories is None and len(present):
             ends = float(present.min()), float(present.max())
@@ -183,7 +183,7 @@ def check_bins(
         Ranges and single values to compare too, which bins do not show.
     """
     cells = tuple(
-        cells_of_bins(v, axis, _masses(mixture, n, axis), codes[:, n], weights)
+        cells_of_bins(v, axis, mixture.component_masses(n, axis), codes[:, n], weights)
         for n, (v, axis) in enumerate(zip(schema, axes, strict=True))
     )
     return _check(as_shown(Comparison(cells, mixture, weights, repeats, tuple(asides)), schema), rng)
@@ -225,8 +225,7 @@ def beyond_range(
     The ends of a continuous variable are moved a little outward, to numbers with few digits.
     """
     low, high = _outward(*ends) if variable.kind is Kind.CONTINUOUS and not is_temporal(variable.dtype) else ends
-    dictionary, coefficients = mixture.factor(n)
-    below, _, above = dictionary.partition([np.nextafter(low, -np.inf), high]) @ coefficients
+    below, _, above = mixture.component_masses(n, BinnedAxis(np.array([np.nextafter(low, -np.inf), high])))
     return (
         Aside(variable.name, beyond_text(variable, low, above=False), "range", below, 0.0, n_rows),
         Aside(variable.name, beyond_text(variable, high, above=True), "range", above, 0.0, n_rows),
@@ -252,12 +251,6 @@ def _outward(low: float, high: float) -> tuple[float, float]:
     unit = 10.0**-digits
     below, above = round(np.floor(low / unit) * unit, digits), round(np.ceil(high / unit) * unit, digits)
     return min(float(below), low), max(float(above), high)
-
-
-def _masses(mixture: Expert, n: int, axis: Axis) -> FloatArray:
-    """Return the probability of each bin of variable ``n`` under each component; shape (n_bins, F)."""
-    dictionary, coefficients = mixture.factor(n)
-    return dictionary.mixed_masses(axis, coefficients)
 
 
 def _sample(X: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:

@@ -40,17 +40,17 @@ class PairChecks:
 
     def __init__(self, comparison: Comparison, rng: np.random.Generator) -> None:
         self._all = comparison
-        self._tables: dict[tuple[int, int], FloatArray] = {}
         n_columns = len(comparison.cells)
         most = MOST_PARTNERS if self._by_components else min(max(MOST_TABLES // n_columns, 1), MOST_PARTNERS)
         self._partners = [self._without_own_gaps(j, _partners(j, n_columns, most, rng)) for j in range(n_columns)]
-        self.n_pairs = len({(min(j, k), max(j, k)) for j, others in enumerate(self._partners) for k in others.tolist()})
+        self.n_pairs = len(_unordered(self._partners))
         self._given = [self._conditions(cells) for cells in comparison.cells]
         self._events = [_Events.of(cells, comparison) for cells in comparison.cells]
         self._stack = _Stack.of(self._events)
         self._sets = _sets(comparison, self._events, self._stack)
         self._moments = _Moments.of(comparison)
         with_means = set(self._moments.columns.tolist()) if self._by_components else set()
+        self._tables = {} if self._by_components else self._asked_tables()
         self._noise = Noise(
             sum(
                 len(given) * (len(self._events[k].subsets) + (k in with_means))
@@ -123,15 +123,24 @@ class PairChecks:
         return np.vstack(answers)
 
     def _table(self, j: int, k: int) -> FloatArray:
-        """Return the model's probability of each pair of cells of two columns, computed once; shape (K_j, K_k)."""
-        first, second = min(j, k), max(j, k)
-        if (first, second) not in self._tables:
-            asked = {n: self._all.cells[n].regions for n in (first, second)}
-            shown = {gap: Values((0.0,)) for n, gap in self._all.gaps.items() if n in (first, second)}
+        """Return the model's probability of each pair of cells of two columns; shape (K_j, K_k)."""
+        return self._tables[j, k] if j < k else self._tables[k, j].T
+
+    def _asked_tables(self) -> dict[tuple[int, int], FloatArray]:
+        """Return `_table` of all pairs that are compared, by their positions, the smaller one first."""
+        regions = {n: cells.regions for n, cells in enumerate(self._all.cells)}
+        asked = [others if given else others[:0] for given, others in zip(self._given, self._partners, strict=True)]
+        groups: dict[tuple[int, ...], list[tuple[int, int]]] = {}  # by the gaps of their columns
+        for j, k in _unordered(asked).tolist():
+            gaps = tuple(gap for n, gap in self._all.gaps.items() if n in (j, k))
+            groups.setdefault(gaps, []).append((j, k))
+        tables: dict[tuple[int, int], FloatArray] = {}
+        for gaps, pairs in groups.items():
+            shown = {gap: Values((0.0,)) for gap in gaps}
             model = self._all.model.condition(shown) if shown else self._all.model
-            self._tables[first, second] = model.crosstab(asked)
-        table = self._tables[first, second]
-        return table if j == first else table.T
+            own = {n: regions[n] for n in sorted({n for pair in pairs for n in pair})}
+            tables |= zip(pairs, model.pair_tables(own, pairs), strict=True)
+        return tables
 
     def _shares(self, j: int, others: IntArray, given: FloatArray, answers: FloatArray) -> Iterator[Finding]:
         """Compare the shares of the other columns' sets given each set of column ``j`` with the model's answers."""
@@ -306,6 +315,17 @@ def _partners(j: int, n_columns: int, most: int, rng: np.random.Generator) -> In
     """Return the columns to compare column ``j`` with: all others, or a sample of very many."""
     others = np.delete(np.arange(n_columns), j)
     return others if n_columns <= most else np.sort(rng.choice(others, most, replace=False))
+
+
+def _unordered(partners: Sequence[IntArray]) -> IntArray:
+    """Return the pairs of a column and its partners, each pair once, the smaller position first; shape (P, 2).
+
+    >>> _unordered([np.array([1, 2]), np.array([0]), np.array([], dtype=int)]).tolist()
+    [[0, 1], [0, 2]]
+    """
+    n, first = len(partners), np.repeat(np.arange(len(partners)), [len(others) for others in partners])
+    second = np.concatenate(partners)
+    return np.stack(np.divmod(np.unique(np.minimum(first, second) * n + np.maximum(first, second)), n), axis=1)
 
 
 def _best_of_columns(values: FloatArray, columns: IntArray, *order: IntArray) -> IntArray:

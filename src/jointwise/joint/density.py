@@ -13,9 +13,7 @@ from numpy.typing import ArrayLike
 
 from jointwise._checks import LONGEST, check_integer, check_real, listed, shown
 from jointwise._typing import FloatArray
-from jointwise.dictionary import Dictionary
 from jointwise.exceptions import FileFormatError, InputError
-from jointwise.families import Category
 from jointwise.joint import answers, events, information, prediction, serialization, updating
 from jointwise.joint.answers import Answer
 from jointwise.joint.block import BlockMixture
@@ -95,7 +93,7 @@ class JointDensity(RowAnswers):
                 f"The schema has {len(self.schema)} variables but the mixture has {self.mixture.n_variables}."
             )
         for n, variable in enumerate(self.schema):
-            _check_atoms(variable, self.mixture.dictionary(n))
+            _check_atoms(variable, self.mixture, n)
         if not isinstance(self.verdict, str) or len(self.verdict) > MOST_VERDICT:
             raise InputError(f"verdict must be text of at most {MOST_VERDICT:,} characters.")
 
@@ -582,19 +580,19 @@ def _expert(data: Any) -> Expert:
     return EXPERTS[kind].from_dict(data)
 
 
-def _check_atoms(variable: Variable, dictionary: Dictionary) -> None:
-    """Refuse atoms that cannot be of the variable's kind."""
-    codes = [f.code for f in dictionary.families if isinstance(f, Category)]
+def _check_atoms(variable: Variable, mixture: Expert, n: int) -> None:
+    """Refuse atoms of the n-th variable of a mixture that cannot be of the variable's kind."""
+    kinds = mixture.atom_kinds(n)
     if variable.categories is not None:
-        if len(codes) < len(dictionary.families) or max(c.max() for c in codes) >= len(variable.categories):
+        if kinds.has_numbers or kinds.n_categories > len(variable.categories):
             raise InputError(
                 f"{shown(variable.name)} is categorical: its atoms must be Category with codes below "
-                f"{len(variable.categories)}, got {dictionary!r}."
+                f"{len(variable.categories)}, got {mixture.dictionary(n)!r}."
             )
         return
-    fractional = dictionary.is_continuous or (dictionary.spikes != np.round(dictionary.spikes)).any()
-    if codes or (variable.kind is Kind.INTEGER and fractional):
+    fractional = kinds.is_continuous or (kinds.spikes != np.round(kinds.spikes)).any()
+    if kinds.n_categories or (variable.kind is Kind.INTEGER and fractional):
         raise InputError(
-            f"{shown(variable.name)} is {variable.kind}: its atoms cannot be {dictionary!r}. "
+            f"{shown(variable.name)} is {variable.kind}: its atoms cannot be {mixture.dictionary(n)!r}. "
             "Integers take point masses at integers or Lattice(...) of a continuous family."
         )

@@ -10,7 +10,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from jointwise._typing import FloatArray, IntArray
+from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
+from jointwise.joint.atom_kinds import AtomKinds
 from jointwise.joint.conditionals import Conditionals
 from jointwise.joint.events import Region
 from jointwise.joint.margin import Margin, weighted
@@ -94,6 +96,10 @@ class Expert(ABC):
         """Atoms of variable ``n``. Of a continuous one, all point masses are among them, even without weight."""
         return self.factor(n)[0]
 
+    def atom_kinds(self, n: int) -> AtomKinds:
+        """Kinds of the atoms that `dictionary` has, which may be known without making them."""
+        return AtomKinds.of(self.dictionary(n))
+
     def margin(self, n: int) -> Margin:
         """Law of variable ``n`` alone: its cdf, quantiles, mode and moments."""
         dictionary, coefficients = self.factor(n)
@@ -103,6 +109,11 @@ class Expert(ABC):
         """E[X_n | component], NaN where an atom in use has no mean; shape (F,)."""
         dictionary, coefficients = self.factor(n)
         return weighted(coefficients, dictionary.mean())
+
+    def component_masses(self, n: int, axis: Axis) -> FloatArray:
+        """Probability of each bin of an axis of variable ``n`` given each component; shape (n_bins, F)."""
+        dictionary, coefficients = self.factor(n)
+        return dictionary.mixed_masses(axis, coefficients)
 
     @abstractmethod
     def conditionals(self, n: int, X: FloatArray) -> Conditionals:
@@ -130,6 +141,15 @@ class Expert(ABC):
 
         An interval does not count the points that are regions of their own.
         """
+
+    def pair_tables(
+        self, regions: Mapping[int, Sequence[Region]], pairs: Sequence[tuple[int, int]]
+    ) -> list[FloatArray]:
+        """`crosstab` of each of many pairs of different variables, in the order of the pair.
+
+        What is found of a single variable serves all its pairs.
+        """
+        return [self.crosstab({a: regions[a], b: regions[b]}) for a, b in pairs]
 
     @abstractmethod
     def marginal(self, keep: Sequence[int]) -> Expert:

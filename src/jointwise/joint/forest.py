@@ -211,8 +211,18 @@ class ForestMixture(Expert):
 
         An interval does not count the points that are regions of their own.
         """
-        factors = {n: partition_atom_masses(self.dictionaries[n], each) for n, each in regions.items()}
-        return mixed_table(self.trees, self.weights, factors)
+        return mixed_table(self.trees, self.weights, self._masses(regions))
+
+    def pair_tables(
+        self, regions: Mapping[int, Sequence[Region]], pairs: Sequence[tuple[int, int]]
+    ) -> list[FloatArray]:
+        """`crosstab` of each of many pairs of different variables."""
+        masses = self._masses(regions)
+        return [mixed_table(self.trees, self.weights, {a: masses[a], b: masses[b]}) for a, b in pairs]
+
+    def _masses(self, regions: Mapping[int, Sequence[Region]]) -> dict[int, FloatArray]:
+        """Mass of each region of some variables under each of their atoms; shapes (regions, L_n)."""
+        return {n: partition_atom_masses(self.dictionaries[n], each) for n, each in regions.items()}
 
     def marginal(self, keep: Sequence[int]) -> Expert:
         """Expert of the variables at the positions ``keep``; of products if these are one or two."""

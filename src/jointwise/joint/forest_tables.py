@@ -39,8 +39,8 @@ def table(tree: Tree, factors: Mapping[int, FloatArray]) -> FloatArray:
         own = parts.pop(node)
         axes, heard = [axis for each, _ in own for axis in each], [each for _, each in own]
         parent = int(tree.parents[node])
-        if parent == ROOT:
-            done.append((axes, crosstab(heard, tree.tables[node][0]).ravel()))
+        if parent == ROOT or not parts:  # what is left are sums over the states above, which have been taken
+            done.append((axes, crosstab(heard, tree.marginals[node]).ravel()))
         else:
             parts.setdefault(parent, []).append((axes, combined(heard) @ tree.tables[node].T))
     axes = [axis for own, _ in done for axis in own]

@@ -236,6 +236,13 @@ class ProductMixture(Expert):
         """
         return crosstab([partition_masses(*self.factor(n), each) for n, each in regions.items()], self.weights)
 
+    def pair_tables(
+        self, regions: Mapping[int, Sequence[Region]], pairs: Sequence[tuple[int, int]]
+    ) -> list[FloatArray]:
+        """`crosstab` of each of many pairs of different variables."""
+        masses = {n: partition_masses(*self.factor(n), each) for n, each in regions.items()}
+        return [crosstab([masses[a], masses[b]], self.weights) for a, b in pairs]
+
     def restrict(self, n: int, region: Interval | Values) -> tuple[FloatArray, FloatArray, Dictionary]:
         """Log-mass of the region under each component, and the coefficients and atoms truncated to it."""
         b, d = self.coefficients[n], self.dictionaries[n]

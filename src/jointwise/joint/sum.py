@@ -13,8 +13,10 @@ from scipy.special import logsumexp, softmax
 
 from jointwise._checks import shown
 from jointwise._typing import BoolArray, FloatArray, IntArray
+from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import ImpossibleEventError, InputError
+from jointwise.joint.atom_kinds import AtomKinds
 from jointwise.joint.conditionals import Conditionals
 from jointwise.joint.events import Point, Region
 from jointwise.joint.expert import Expert
@@ -175,11 +177,13 @@ class WeightedSum(Expert):
         """For each part, by variable: the point masses of other parts where this part has a density."""
         found: tuple[dict[int, FloatArray], ...] = tuple({} for _ in self.experts)
         for n in range(self.n_variables):
-            dictionaries = [expert.dictionary(n) for expert in self.experts]
-            spikes = np.unique(np.concatenate([d.spikes for d in dictionaries]))
-            for own, dictionary in zip(found, dictionaries, strict=True):
-                others = np.setdiff1d(spikes, dictionary.spikes)
-                if dictionary.is_continuous and others.size:
+            kinds = [expert.atom_kinds(n) for expert in self.experts]
+            if not any(each.spikes.size for each in kinds):
+                continue
+            spikes = AtomKinds.joined(kinds).spikes
+            for own, each in zip(found, kinds, strict=True):
+                others = np.setdiff1d(spikes, each.spikes)
+                if each.is_continuous and others.size:
                     own[n] = others
         return found
 
@@ -203,6 +207,10 @@ class WeightedSum(Expert):
         dictionaries = [expert.dictionary(n) for expert in self.experts]
         return _together({id(d): d for d in dictionaries}.values())
 
+    def atom_kinds(self, n: int) -> AtomKinds:
+        """Kinds of the atoms of all parts."""
+        return AtomKinds.joined([expert.atom_kinds(n) for expert in self.experts])
+
     def margin(self, n: int) -> Margin:
         """Law of variable ``n`` alone."""
         margins = [expert.margin(n) for expert in self.experts]
@@ -212,6 +220,10 @@ class WeightedSum(Expert):
     def component_means(self, n: int) -> FloatArray:
         """E[X_n | component], NaN where an atom in use has no mean; shape (F,)."""
         return np.concatenate([expert.component_means(n) for expert in self.experts])
+
+    def component_masses(self, n: int, axis: Axis) -> FloatArray:
+        """Probability of each bin of an axis of variable ``n`` given each component of each part; (n_bins, F)."""
+        return np.hstack([expert.component_masses(n, axis) for expert in self.experts])
 
     def conditionals(self, n: int, X: FloatArray) -> Conditionals:
         """Law of variable ``n`` in each encoded row, given the row's other cells; its own cell is ignored."""
@@ -242,6 +254,13 @@ class WeightedSum(Expert):
     def crosstab(self, regions: Mapping[int, Sequence[Region]]) -> FloatArray:
         """Probability of each combination of regions, one dimension per variable of ``regions``."""
         return self._mean([expert.crosstab(regions) for expert in self.experts])
+
+    def pair_tables(
+        self, regions: Mapping[int, Sequence[Region]], pairs: Sequence[tuple[int, int]]
+    ) -> list[FloatArray]:
+        """`crosstab` of each of many pairs of different variables."""
+        parts = [expert.pair_tables(regions, pairs) for expert in self.experts]
+        return [self._mean(tables) for tables in zip(*parts, strict=True)]
 
     def marginal(self, keep: Sequence[int]) -> Expert:
         """Sum of the parts' marginals."""

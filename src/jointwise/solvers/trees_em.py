@@ -22,6 +22,7 @@ import numpy as np
 
 from jointwise._typing import FloatArray, IntArray
 from jointwise.engines.trees import EdgeSums, Forest, PairSums, TreeComponents, TreeEngine, pair_starts
+from jointwise.engines.trees.gains import joint_sums
 from jointwise.exceptions import InputError
 from jointwise.solvers.base import Solver
 from jointwise.solvers.factors import frozen
@@ -119,12 +120,6 @@ class PairPrior:
             len(self.pairs)
         )
         return found
-
-    @cached_property
-    def independent(self) -> FloatArray:
-        """q_i q_j of each pair, laid out as `tables`."""
-        tables = [np.outer(self.margins[i], self.margins[j]).ravel() for i, j in self.pairs.tolist()]
-        return np.concatenate([np.empty(0), *tables])
 
     def chunks(self, chosen: IntArray, most: int) -> Iterator[IntArray]:
         """Yield the numbers of chosen pairs in groups whose tables have at most ``most`` entries."""
@@ -244,10 +239,9 @@ class TreesProblem:
         """
         known = self.known
         asked = known.pairs[chunk]
-        starts = pair_starts(known.n_bins, asked)
         where = slice(known.starts[chunk[0]], known.starts[chunk[-1] + 1])  # chunks of all pairs are without gaps
-        prior = self.gamma * known.tables[where] + self.alpha * known.independent[where]
-        joint = np.add.reduceat(_x_log_x(pairs + prior[:, None]), starts[:-1], axis=0)
+        prior, n_bins = np.array([self.gamma, self.alpha]), np.array(known.n_bins)
+        joint = joint_sums(pairs, known.tables[where], n_bins, asked, np.concatenate(known.margins), prior)
         own = np.concatenate([self._prior_of(-1, n) for n in range(len(known.n_bins))])
         counts = nodes + own[:, None]
         ends = np.concatenate([[0], np.cumsum(known.n_bins)[:-1]])

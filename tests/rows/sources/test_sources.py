@@ -194,6 +194,7 @@ def test_compiled_coding_and_counting_change_nothing(data, monkeypatch):
     plain = PairwiseMarginals.of(arrow(), schema, axes)
     for module in (coding, engines):
         monkeypatch.setattr(module, "COMPILED_TABLE_CELLS", 0)
+    monkeypatch.setattr(engines, "COMPILED_PAIRS", 0)
     assert counts(as_source(data), schema, axes) == plain
 
 

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from jointwise._typing import AnyArray, FloatArray, IntArray
+from jointwise._typing import BoolArray, FloatArray, IntArray
 from jointwise.axes import Axis
-from jointwise.engines import bin_starts
+from jointwise.engines.trees.gains import filled_tables, pair_information
 from jointwise.fitting.possible import unmet_rows
 from jointwise.fitting.trees.states import ColumnStates
 from jointwise.joint.forest import ForestMixture
@@ -109,46 +109,28 @@ def pair_prior(counted: PairwiseMarginals) -> PairPrior:
     (array([0.5  , 0.167, 0.   , 0.333]), array([0.667, 0.333]))
     """
     n_bins = tuple(axis.n_bins for axis in counted.axes)
-    starts = bin_starts(n_bins)
-    N = len(n_bins)
-    counts = [np.asarray(counted.marginal(n), dtype=np.float64) for n in range(N)]
+    counts = [np.asarray(counted.marginal(n), dtype=np.float64) for n in range(len(n_bins))]
     margins = [_simplex(c + unmet_rows(c)) for c in counts]
     means = [_simplex(c) if c.any() else q for c, q in zip(counts, margins, strict=True)]
-    filled = _filled(counted, np.concatenate(counts), np.concatenate(means), starts)
-    pairs = np.array([(i, j) for i in range(N) for j in range(i + 1, N)], dtype=np.int64).reshape(-1, 2)
-    if N > ALL_PAIRS:
-        pairs = _candidates(filled, means, starts, pairs)
-    tables = [filled[starts[i] : starts[i + 1], starts[j] : starts[j + 1]].ravel() for i, j in pairs.tolist()]
-    return PairPrior(n_bins, pairs, np.concatenate([np.empty(0), *tables]), tuple(means), tuple(margins))
+    flat, sizes = np.concatenate(means), np.array(n_bins)
+    pairs = np.stack(np.triu_indices(len(n_bins), 1), axis=1)
+    tables = filled_tables(counted.counts, sizes, pairs, np.concatenate(counts), flat, counted.n_rows)
+    if len(n_bins) > ALL_PAIRS:
+        chosen = _candidates(pair_information(tables, sizes, pairs, flat), pairs, len(n_bins))
+        tables = tables[np.repeat(chosen, sizes[pairs].prod(axis=1))]
+        pairs = pairs[chosen]
+    return PairPrior(n_bins, pairs, tables, tuple(means), tuple(margins))
 
 
 def _simplex(counts: FloatArray) -> FloatArray:
     return np.asarray(counts / counts.sum())
 
 
-def _filled(counted: PairwiseMarginals, counts: FloatArray, means: FloatArray, starts: IntArray) -> FloatArray:
-    """Return shares of pairs of states in all rows, gaps filled by shares of the column; shape (I, I)."""
-    n_rows, table = counted.n_rows, np.asarray(counted.counts, dtype=np.float64)
-    both = np.add.reduceat(table, starts[:-1], axis=1)  # rows with a state and any of another column
-    seen = np.add.reduceat(both, starts[:-1], axis=0)
-    if (seen >= n_rows * (1 - 1e-12)).all():
-        return table / n_rows
-    column: AnyArray = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    gone = np.maximum(counts[:, None] - both, 0.0)[:, column] * means  # rows with a state, the other column missing
-    own = np.diagonal(seen)
-    neither = np.maximum(n_rows - own[:, None] - own + seen, 0.0)[np.ix_(column, column)] * np.outer(means, means)
-    return np.asarray((table + gone + gone.T + neither) / n_rows)
-
-
-def _candidates(filled: FloatArray, means: Sequence[FloatArray], starts: IntArray, pairs: IntArray) -> IntArray:
-    """Return the pairs that are among the best of either column, by mutual information in the whole table."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        flat = np.concatenate(means)
-        logs = np.where(filled > 0, np.log(filled / np.outer(flat, flat)), 0.0)
-    information = np.add.reduceat(np.add.reduceat(filled * logs, starts[:-1], axis=0), starts[:-1], axis=1)
-    np.fill_diagonal(information, -np.inf)
-    best = np.argpartition(-information, N_CANDIDATES, axis=1)[:, :N_CANDIDATES]
-    chosen = np.zeros(information.shape, dtype=bool)
+def _candidates(information: FloatArray, pairs: IntArray, n_columns: int) -> BoolArray:
+    """Return which pairs (P, 2) are among the best of either column, by mutual information (P,)."""
+    of_both = np.full((n_columns, n_columns), -np.inf)
+    of_both[pairs[:, 0], pairs[:, 1]] = of_both[pairs[:, 1], pairs[:, 0]] = information
+    best = np.argpartition(-of_both, N_CANDIDATES, axis=1)[:, :N_CANDIDATES]
+    chosen = np.zeros(of_both.shape, dtype=bool)
     np.put_along_axis(chosen, best, True, axis=1)
-    chosen |= chosen.T
-    return pairs[chosen[pairs[:, 0], pairs[:, 1]]]
+    return np.asarray((chosen | chosen.T)[pairs[:, 0], pairs[:, 1]])
