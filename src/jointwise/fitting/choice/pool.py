@@ -8,9 +8,10 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from jointwise._typing import IntArray
+from jointwise._typing import BoolArray, IntArray
 from jointwise.dictionary import Dictionary
 from jointwise.families import Family
+from jointwise.families.joining import truncated
 
 # Atoms with less of their mass than this inside the support are left out: truncated, they would be mere slopes.
 LEAST_INSIDE = 0.02
@@ -55,6 +56,7 @@ class Candidates(Sequence[Dictionary]):
     def __init__(self, families: Sequence[Family], parts: Sequence[Sequence[Part]]) -> None:
         self.pool = Dictionary(tuple(families))
         self._parts = parts
+        self._starts = [0, *accumulate(family.n_atoms for family in families)]
         self._built: dict[int, Dictionary] = {}
         self._families: dict[Part, Family] = {}
 
@@ -82,8 +84,7 @@ class Candidates(Sequence[Dictionary]):
 
     def atoms(self, number: int) -> IntArray:
         """Return the positions of a candidate's atoms in the pool; shape (L,)."""
-        starts = [0, *accumulate(family.n_atoms for family in self.pool.families)]
-        places = [(starts[part.family], part) for part in self._parts[number]]
+        places = [(self._starts[part.family], part) for part in self._parts[number]]
         return np.concatenate([np.arange(before + part.start, before + part.stop) for before, part in places])
 
     def on_lattice(self) -> Candidates:
@@ -92,22 +93,32 @@ class Candidates(Sequence[Dictionary]):
 
     def within(self, low: float, high: float) -> Candidates:
         """Return the candidates cut to an interval, less the atoms that lie mostly outside."""
-        inside = self.pool.closed_mass(low, high) > LEAST_INSIDE
-        kept = np.split(inside, np.cumsum([family.n_atoms for family in self.pool.families])[:-1])
-        number = {old: new for new, old in enumerate(k for k, own in enumerate(kept) if own.any())}
-        before = [[0, *np.cumsum(own).tolist()] for own in kept]
-        moved = [
-            [
-                Part(number[part.family], before[part.family][part.start], before[part.family][part.stop])
-                for part in parts
-                if before[part.family][part.stop] > before[part.family][part.start]
-            ]
-            for parts in self._parts
-        ]
-        return Candidates(self.pool.take(inside).truncate(low, high).families, moved)
+        families: list[Family] = []
+        moved: list[list[Part]] = [[] for _ in self._parts]
+        numbers, before = [], []
+        for family in self.pool.families:
+            inside, cut = _cut(family, low, high)
+            numbers.append(len(families))
+            before.append([0, *np.cumsum(inside).tolist()])
+            families += cut
+        for own, parts in zip(moved, self._parts, strict=True):
+            for family_number, start, stop in parts:
+                part = Part(numbers[family_number], before[family_number][start], before[family_number][stop])
+                if part.stop > part.start:
+                    own.append(part)
+        return Candidates(families, moved)
 
     def plus(self, more: Dictionary) -> Candidates:
         """Return the candidates with the same further atoms."""
         n = len(self.pool.families)
         added = [Part(n + k, 0, family.n_atoms) for k, family in enumerate(more.families)]
         return Candidates(self.pool.families + more.families, [[*parts, *added] for parts in self._parts])
+
+
+def _cut(family: Family, low: float, high: float) -> tuple[BoolArray, list[Family]]:
+    """Return which atoms are kept, shape (L,), and the family of these, conditional on the interval; none if empty."""
+    if family.is_discrete:
+        low = float(np.nextafter(low, -np.inf))
+    inside = family.inside(low, high)
+    kept = inside > LEAST_INSIDE
+    return kept, [truncated(family.take(kept), low, high, inside[kept])] if kept.any() else []
