@@ -94,7 +94,8 @@ class Family(ABC):
     def _mode(self) -> FloatArray: ...
 
     @abstractmethod
-    def _truncate(self, low: float, high: float) -> Family: ...
+    def _truncate(self, low: float, high: float, inside: FloatArray) -> Family:
+        """Return the atoms conditional on an interval that holds these shares of their masses, shape (L,)."""
 
     def _mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """P(low < X <= high) from the tail in which both ends are small."""
@@ -206,13 +207,14 @@ class Family(ABC):
         Raises ImpossibleEventError if an atom has no mass there.
         """
         low, high = float(low), float(high)
-        impossible = ~(self.inside(low, high) > 0)
+        inside = self.inside(low, high)
+        impossible = ~(inside > 0)
         if impossible.any():
             raise ImpossibleEventError(
                 f"Atom {int(np.flatnonzero(impossible)[0])} of {self.n_atoms} {self.name} atoms has no mass "
                 f"in ({low}, {high}]; drop such atoms first (take with mass(low, high) > 0)."
             )
-        return self._truncate(low, high)
+        return self._truncate(low, high, inside)
 
     @classmethod
     def parameter_names(cls) -> tuple[str, ...]:

@@ -210,7 +210,7 @@ class Truncated(Derived):
         start, end = self.support()
         return _best(self, np.stack([np.clip(self.base.mode(), start, end), start, end]))
 
-    def _truncate(self, low: float, high: float) -> Family:
+    def _truncate(self, low: float, high: float, inside: FloatArray) -> Family:  # noqa: ARG002  # those of the base differ
         return Truncated(self.base, _outer(np.maximum, low, self.low), _outer(np.minimum, high, self.high))
 
 
@@ -350,7 +350,7 @@ class Lattice(Derived):
         # the cell of the base's mode, or a neighbour if the mode is near its edge and the density is skew
         return _best(self, np.round(self.base.mode()) + np.array([[0.0], [-1.0], [1.0]]))
 
-    def _truncate(self, low: float, high: float) -> Family:
+    def _truncate(self, low: float, high: float, inside: FloatArray) -> Family:  # noqa: ARG002  # the base finds its own
         return Lattice(self.base.truncate(np.floor(low) + 0.5, np.floor(high) + 0.5))
 
 

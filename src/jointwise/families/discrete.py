@@ -48,7 +48,7 @@ class OnePoint(ParametricFamily):
     def _mode(self) -> FloatArray:
         return self._point.copy()
 
-    def _truncate(self, low: float, high: float) -> Family:  # noqa: ARG002  # the point lies inside
+    def _truncate(self, low: float, high: float, inside: FloatArray) -> Family:  # noqa: ARG002  # the point lies inside
         return self
 
 

@@ -1,5 +1,8 @@
-"""Atoms of several families evaluated at once, as one family: a call costs more than the atoms of a small family."""
-# ruff: noqa: SLF001  (atoms that were checked are joined without another check)
+"""Atoms that were checked before, joined or cut without another check.
+
+Atoms of several families are evaluated at once, as one family: a call costs more than the atoms of a small family.
+"""
+# ruff: noqa: SLF001  (atoms that were checked are taken as they are)
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from jointwise._typing import FloatArray
 from jointwise.families.base import Family
 from jointwise.families.derived import Lattice, Truncated
 from jointwise.families.parametric import ParametricFamily
@@ -45,3 +49,14 @@ def joined(families: Sequence[Family]) -> Family:
     assert isinstance(first, ParametricFamily)  # no others are of one kind
     values = {name: np.concatenate([getattr(f, name) for f in families]) for name in first.parameter_names()}
     return first._of_checked(values)
+
+
+def truncated(family: Family, low: float, high: float, inside: FloatArray) -> Family:
+    """Return the atoms conditional on low < X <= high, as `Family.truncate`, whose masses there are known.
+
+    >>> from jointwise.families import Gaussian
+    >>> atoms = Gaussian(loc=[0.0, 1.0], scale=1.0)
+    >>> truncated(atoms, 0.0, np.inf, atoms.inside(0.0, np.inf)) == atoms.truncate(0.0, np.inf)
+    True
+    """
+    return family._truncate(low, high, inside)

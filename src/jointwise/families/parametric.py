@@ -93,7 +93,7 @@ class ParametricFamily(Family):
             np.copyto(inner, times_density(width, self._logpdf(edges[:-1] + 0.5 * width)), where=narrow)
         return masses
 
-    def _truncate(self, low: float, high: float) -> Family:
+    def _truncate(self, low: float, high: float, inside: FloatArray) -> Family:
         start, end = self.support()
         covered = bool((low <= start).all() and (end <= high).all())
-        return self if covered else Truncated(self, low, high)
+        return self if covered else Truncated._of_checked(self, low, high, inside)  # noqa: SLF001  # checked just now

@@ -10,13 +10,13 @@ from scipy import stats
 from jointwise.axes import BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError, UnknownNameError
-from jointwise.fitting.choice.candidates import Pool, _densities, _Margin, candidate_dictionaries
+from jointwise.fitting.choice.candidates import _densities, _Margin, candidate_dictionaries
 from jointwise.fitting.choice.dictionaries import (
     SELECTION_GAIN,
     SELECTION_STEPS,
     SELECTION_TOL,
+    _Column,
     _Scored,
-    _scored,
     as_good_as_best,
     choose_dictionaries,
     held_out,
@@ -58,7 +58,7 @@ def chosen(values, **kinds):
 
 
 def choose_dictionary(variable, axis, counts, rng):
-    return _scored(variable, axis, counts, rng).smallest_good(1.0)
+    return _Column.of(variable, axis, counts, rng).scored().smallest_good(1.0)
 
 
 def families(dictionary):
@@ -362,11 +362,11 @@ def test_candidates_evaluated_together_are_those_evaluated_alone(kind):
     values = {"continuous": values, "positive": np.exp(values), "integer": np.floor(np.exp(values))}[kind]
     variable, axis, counts = margin(values)
     made = _Margin(variable, axis, counts)
-    raw = list(_densities(made))
+    raw = _densities(made)
     candidates = made.atoms_of_all(raw)
-    pool = Pool(candidates)
-    masses = pool.joined.masses(axis)
-    for found, dictionary in zip(candidates, raw, strict=True):
+    masses = candidates.pool.masses(axis)
+    for number, (found, dictionary) in enumerate(zip(candidates, raw, strict=True)):
         alone = made.atoms(dictionary)
         assert found.summary() == alone.summary()
-        np.testing.assert_allclose(masses[:, pool.columns(found)], alone.masses(axis), rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(found.masses(axis), alone.masses(axis), rtol=1e-9, atol=1e-15)
+        np.testing.assert_array_equal(masses[:, candidates.atoms(number)], found.masses(axis))

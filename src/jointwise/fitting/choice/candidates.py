@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 
 import numpy as np
 
 from jointwise._checks import shown
-from jointwise._typing import CodeArray, FloatArray, IntArray
+from jointwise._typing import CodeArray, FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import Exponential, Family, Gamma, Gaussian, Laplace, LogNormal, StudentT
-from jointwise.families.joining import joined, kind_of
+from jointwise.fitting.choice.pool import LEAST_INSIDE, Candidates, Part, parts_of
 from jointwise.tables.variables import Kind, Variable
 
 # Numbers of locations on [q0.5%, q99.5%], and scales in units of their distance. Well above 1, a mixture of neighbours
@@ -34,80 +33,32 @@ JUMP_FACTOR, JUMP_ERRORS = 3.0, 4.0
 # Bins with fewer rows are merged: a jump from none to this many is five standard errors.
 JUMP_ROWS = 25
 MAX_JUMPS = 4
-# Atoms with less of their mass than this inside the support are left out: truncated, they would be mere slopes.
-LEAST_INSIDE = 0.02
 
 
-def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -> Iterator[Dictionary]:
+def candidate_dictionaries(variable: Variable, axis: Axis, counts: FloatArray) -> Candidates:
     """All dictionaries considered for a variable; there is at least one."""
     if variable.categories is not None:
-        yield Dictionary.categories(len(variable.categories))
-        return
+        return _only(Dictionary.categories(len(variable.categories)))
     assert isinstance(axis, BinnedAxis)  # only categories have no order
     if variable.is_enumerated:
         low, high = variable.observed
-        yield Dictionary.points(np.arange(low, high + 1))
-        return
+        return _only(Dictionary.points(np.arange(low, high + 1)))
     margin = _Margin(variable, axis, counts)
     points = axis.spikes if len(axis.spikes) else variable.spikes  # no bins of their own where each integer has one
-    spikes = [Dictionary.points(points)] if len(points) else []
+    spikes = Dictionary.points(points) if len(points) else None
     if not margin.is_empty:
-        for candidate in margin.atoms_of_all(list(_densities(margin))):
-            yield sum(spikes, candidate)
-    elif variable.kind is Kind.INTEGER:
+        found = margin.atoms_of_all(_densities(margin))
+        return found if spikes is None else found.plus(spikes)
+    assert spikes is not None  # a column without any has a row in some interval
+    if variable.kind is Kind.INTEGER:
         # no row has the values between the spikes, but they are integers too
-        yield spikes[0] + margin.atoms(_between(variable))
-    else:
-        yield spikes[0]
+        return _only(spikes + margin.atoms(_between(variable)))
+    return _only(spikes)
 
 
-class Pool:
-    """The families of several dictionaries, those of one kind joined, so that all atoms are evaluated in a few calls.
-
-    Parameters
-    ----------
-    dictionaries : sequence of Dictionary
-        Families that several of them share are evaluated once.
-
-    Examples
-    --------
-    >>> one, other = (Dictionary.grid("gaussian", 0, 1, n=n, scale=1) for n in (2, 3))
-    >>> pool = Pool([one, other, one + other])
-    >>> pool.joined, pool.columns(one + other)
-    (Dictionary(5 gaussian), array([0, 1, 2, 3, 4]))
-    """
-
-    def __init__(self, dictionaries: Sequence[Dictionary]) -> None:
-        self._families = {id(f): f for d in dictionaries for f in d.families}  # kept, so that no id is used again
-        kinds: dict[Hashable, list[Family]] = {}
-        for family in self._families.values():
-            kinds.setdefault(kind_of(family), []).append(family)
-        self._kinds = list(kinds.values())
-        self.joined = Dictionary(tuple(map(joined, self._kinds)))
-        ordered = [family for of_kind in self._kinds for family in of_kind]
-        ends = np.cumsum([family.n_atoms for family in ordered])
-        self._columns = {id(f): np.arange(end - f.n_atoms, end) for f, end in zip(ordered, ends, strict=True)}
-
-    def columns(self, dictionary: Dictionary) -> IntArray:
-        """Return the positions of a dictionary's atoms among all; shape (L,)."""
-        return np.concatenate([self._columns[id(family)] for family in dictionary.families])
-
-    def within(self, low: float, high: float) -> Callable[[Dictionary], Dictionary]:
-        """Return the map of each dictionary to its atoms cut to an interval, less those that lie mostly outside."""
-        inside = self.joined.closed_mass(low, high) > LEAST_INSIDE
-        cut: dict[int, Family] = {}
-        start = 0
-        for together, of_kind in zip(self.joined.families, self._kinds, strict=True):
-            own = inside[start : start + together.n_atoms]
-            start += together.n_atoms
-            if not own.any():
-                continue
-            truncated = Dictionary((together.take(own),)).truncate(low, high).families[0]
-            kept = np.cumsum(own)[np.cumsum([family.n_atoms for family in of_kind]) - 1].tolist()
-            for family, before, end in zip(of_kind, [0, *kept], kept, strict=False):
-                if end > before:
-                    cut[id(family)] = truncated.take(np.arange(before, end))
-        return lambda dictionary: Dictionary(tuple(cut[id(f)] for f in dictionary.families if id(f) in cut))
+def _only(dictionary: Dictionary) -> Candidates:
+    parts = [Part(number, 0, family.n_atoms) for number, family in enumerate(dictionary.families)]
+    return Candidates(dictionary.families, [parts])
 
 
 def _of_kind(variable: Variable, dictionary: Dictionary) -> Dictionary:
@@ -154,10 +105,10 @@ class _Margin:
         """Densities as atoms that the variable can have: on the integers, within the support."""
         return _within(self.variable, _of_kind(self.variable, dictionary))
 
-    def atoms_of_all(self, dictionaries: Sequence[Dictionary]) -> list[Dictionary]:
+    def atoms_of_all(self, candidates: Candidates) -> Candidates:
         """Return `atoms` of each of several dictionaries."""
-        found = [_of_kind(self.variable, dictionary) for dictionary in dictionaries]
-        return list(map(Pool(found).within(*self.variable.support), found)) if self.variable.is_bounded else found
+        found = candidates.on_lattice() if self.variable.kind is Kind.INTEGER else candidates
+        return found.within(*self.variable.support) if self.variable.is_bounded else found
 
     def is_positive(self) -> bool:
         """Whether all values are positive, and so spread that their logarithms are easier to describe."""
@@ -206,44 +157,54 @@ def _between(variable: Variable) -> Dictionary:
     )
 
 
-def _densities(margin: _Margin) -> Iterator[Dictionary]:
+def _densities(margin: _Margin) -> Candidates:
     """Candidates for a density: grids of Gaussians or Laplacians, plus what the shape of the counts suggests."""
+    families: list[Family] = []
+
+    def pooled(*more: Family) -> list[Part]:
+        families.extend(more)
+        first = len(families) - len(more)
+        return [Part(first + k, 0, family.n_atoms) for k, family in enumerate(more)]
+
     # one wide heavy-tailed atom, so that no row is out of reach and the grid need not stretch into the tails
-    wide = Dictionary((StudentT(df=np.array([3.0]), loc=margin.middle, scale=np.array([margin.spread / 6])),))
-    for family in FAMILIES.values():
-        for grid in _even_grids(margin, family, GRIDS):
-            yield Dictionary((grid, *wide.families))
+    wide = pooled(StudentT(df=np.array([3.0]), loc=margin.middle, scale=np.array([margin.spread / 6])))
     extras = []
-    if margin.is_positive():
-        extras.append(wide + _positive(margin))
-    jumps = margin.jumps()
+    is_positive, jumps = margin.is_positive(), margin.jumps()
+    if is_positive:
+        extras.append(wide + pooled(*_positive(margin).families))
     if len(jumps) >= 2:
-        extras.append(wide + Dictionary.uniforms(jumps))
-    for family in FAMILIES.values() if extras else ():
-        for grid, extra in product(_even_grids(margin, family, [(n, 1.0) for n in SIZES]), extras):
-            yield Dictionary((grid, *extra.families))
-    if margin.is_uneven() and not margin.is_positive():
-        for name, n in product(FAMILIES, SIZES):
-            yield _quantile_grid(margin, name, n) + wide + _heavy(margin)
+        extras.append(wide + pooled(*Dictionary.uniforms(jumps).families))
+    grids = [_even_grids(margin, GRIDS)]
+    sizes, beside = [n for n, _ in GRIDS], [[wide]] * len(GRIDS)
+    if extras:
+        grids.append(_even_grids(margin, [(n, 1.0) for n in SIZES]))
+        sizes, beside = [*sizes, *SIZES], beside + [extras] * len(SIZES)
+    if margin.is_uneven() and not is_positive:
+        grids += [_quantile_grid(margin, n) for n in SIZES]
+        heavy = wide + pooled(*_heavy(margin).families)
+        sizes, beside = [*sizes, *SIZES], beside + [[heavy]] * len(SIZES)
+    loc, scale = (np.concatenate(arrays) for arrays in zip(*grids, strict=True))
+    parts = []
+    for family in FAMILIES.values():
+        own = parts_of(len(families), sizes)
+        families.append(family(loc=loc, scale=scale))
+        parts += [[grid, *more] for grid, others in zip(own, beside, strict=True) for more in others]
+    return Candidates(families, parts)
 
 
-def _even_grids(margin: _Margin, family: type[Gaussian | Laplace], grids: Sequence[tuple[int, float]]) -> list[Family]:
-    """Atoms at evenly spaced locations, for each number of locations and scale in units of their distance."""
+def _even_grids(margin: _Margin, grids: Sequence[tuple[int, float]]) -> tuple[FloatArray, FloatArray]:
+    """Evenly spaced locations, and scales in units of their distance; those of all grids, one after the other."""
     sizes = np.array([n for n, _ in grids])
-    ends = np.cumsum(sizes)
     step = (margin.high - margin.low) / (sizes - 1)
-    loc = np.repeat(step, sizes) * np.concatenate([np.arange(n) for n in sizes]) + margin.low
-    loc[ends - 1] = margin.high
-    scales = [max(ratio * margin.spread / (n - 1), margin.least_scale) for n, ratio in grids]
-    # made in one go: a call costs more than an atom
-    together = family(loc=loc, scale=np.repeat(scales, sizes))
-    return [together.take(np.arange(end - n, end)) for n, end in zip(sizes, ends, strict=True)]
+    loc = np.repeat(step, sizes) * np.concatenate([np.arange(n) for n in sizes.tolist()]) + margin.low
+    loc[np.cumsum(sizes) - 1] = margin.high
+    return loc, np.repeat([max(ratio * margin.spread / (n - 1), margin.least_scale) for n, ratio in grids], sizes)
 
 
-def _quantile_grid(margin: _Margin, family: str, n: int) -> Dictionary:
-    """Atoms at evenly spaced levels, each as wide as its neighbours are apart: fine where rows are dense."""
+def _quantile_grid(margin: _Margin, n: int) -> tuple[FloatArray, FloatArray]:
+    """Locations at evenly spaced levels, each as wide as its neighbours are apart: fine where rows are dense."""
     loc = margin.quantile((np.arange(n) + 0.5) / n)
-    return Dictionary((FAMILIES[family](loc=loc, scale=np.maximum(np.gradient(loc), margin.least_scale)),))
+    return loc, np.maximum(np.gradient(loc), margin.least_scale)
 
 
 def _heavy(margin: _Margin) -> Dictionary:
@@ -289,4 +250,7 @@ def as_given(variable: Variable, dictionary: Dictionary) -> Dictionary:
 def narrow_atoms(variable: Variable, axis: Axis, counts: FloatArray) -> Dictionary | None:
     """Return narrow atoms to add to a dictionary: what is narrow inside a component may be hidden in the margin."""
     margin = _Margin(variable, axis, counts)
-    return None if margin.is_empty else margin.atoms(_quantile_grid(margin, "gaussian", SHARP))
+    if margin.is_empty:
+        return None
+    loc, scale = _quantile_grid(margin, SHARP)
+    return margin.atoms(Dictionary((Gaussian(loc=loc, scale=scale),)))

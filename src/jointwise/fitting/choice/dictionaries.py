@@ -8,7 +8,7 @@ grow with rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +19,11 @@ from jointwise.axes import Axis
 from jointwise.dictionary import Dictionary, innermost
 from jointwise.engines.compiled_margins import held_out_of
 from jointwise.engines.compiled_parts import locked
+from jointwise.engines.threads import in_threads, n_cores
 from jointwise.families import Gaussian, Laplace
-from jointwise.fitting.choice.candidates import FAMILIES, Pool, as_given, candidate_dictionaries, narrow_atoms
+from jointwise.fitting.choice.candidates import FAMILIES, as_given, candidate_dictionaries, narrow_atoms
 from jointwise.fitting.choice.folds import split_counts
+from jointwise.fitting.choice.pool import Candidates
 from jointwise.fitting.counted import Counted
 from jointwise.fitting.problem import smoothing_rows
 from jointwise.fitting.result import Models
@@ -80,7 +82,7 @@ def dictionary_options(
     families : bool
         Whether to offer sets of one family.
     """
-    scored = list(_given_or_scored(counted, given, rng))
+    scored = _given_or_scored(counted, given, rng)
     first = _models(scored, n_models)
     options = [_all_sharpened(counted, given, first)]
     if families:
@@ -97,13 +99,20 @@ def _models(scored: Sequence[Dictionary | _Scored], n_models: int) -> Models:
 
 def _given_or_scored(
     counted: Counted, given: Mapping[str, Dictionary], rng: np.random.Generator
-) -> Iterator[Dictionary | _Scored]:
+) -> list[Dictionary | _Scored]:
     check_given(given, counted.schema)
+    columns: list[Dictionary | _Column] = []
     for n, (variable, axis) in enumerate(zip(counted.schema, counted.axes, strict=True)):
         if variable.name in given:
-            yield as_given(variable, given[variable.name])
+            columns.append(as_given(variable, given[variable.name]))
         else:
-            yield _scored(variable, axis, counted.marginal(n), rng)
+            columns.append(_Column.of(variable, axis, counted.marginal(n), rng))
+
+    def scored(n: int) -> Dictionary | _Scored:
+        column = columns[n]
+        return column if isinstance(column, Dictionary) else column.scored()
+
+    return in_threads(scored, len(columns), n_cores())
 
 
 def check_given(given: Mapping[str, Dictionary], schema: Schema) -> None:
@@ -128,14 +137,13 @@ def _all_sharpened(counted: Counted, given: Mapping[str, Dictionary], models: Mo
 class _Scored:
     """Candidates of a variable with their held-out likelihood on each fold; shape (candidates, folds)."""
 
-    candidates: list[Dictionary]
+    candidates: Sequence[Dictionary]
     scores: FloatArray
 
     def smallest_good(self, slack: float) -> Dictionary:
         """The smallest candidate within ``slack`` standard errors of the best."""
-        sizes = [c.n_atoms for c in self.candidates]
-        good = as_good_as_best(self.scores, slack)
-        return self.candidates[min(good, key=sizes.__getitem__) if good else int(np.argmin(sizes))]
+        good = as_good_as_best(self.scores, slack) or range(len(self.candidates))
+        return min((self.candidates[i] for i in good), key=lambda candidate: candidate.n_atoms)
 
     def of(self, family: type[Gaussian | Laplace]) -> _Scored:
         """The candidates whose grid is of one family; all if there are none."""
@@ -148,13 +156,24 @@ class _Scored:
         return [self.candidates[i] for i in good] or [self.smallest_good(0.0)]
 
 
-def _scored(variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator) -> _Scored:
-    candidates = list(candidate_dictionaries(variable, axis, counts))
-    if len(candidates) == 1:
-        return _Scored(candidates, np.zeros((1, N_FOLDS)))
-    pool = Pool(candidates)
-    folds = split_counts(counts, N_FOLDS, rng)
-    return _Scored(candidates, held_out(pool.joined.masses(axis), list(map(pool.columns, candidates)), folds))
+@dataclass(frozen=True)
+class _Column:
+    """Candidates of a variable, and its counts dealt to folds, shape (bins, folds); None where there is no choice."""
+
+    candidates: Candidates
+    axis: Axis
+    folds: FloatArray | None
+
+    @classmethod
+    def of(cls, variable: Variable, axis: Axis, counts: FloatArray, rng: np.random.Generator) -> _Column:
+        candidates = candidate_dictionaries(variable, axis, counts)
+        return cls(candidates, axis, split_counts(counts, N_FOLDS, rng) if len(candidates) > 1 else None)
+
+    def scored(self) -> _Scored:
+        if self.folds is None:
+            return _Scored(self.candidates, np.zeros((1, N_FOLDS)))
+        mixtures = [self.candidates.atoms(i) for i in range(len(self.candidates))]
+        return _Scored(self.candidates, held_out(self.candidates.pool.masses(self.axis), mixtures, self.folds))
 
 
 def as_good_as_best(scores: FloatArray, slack: float) -> list[int]:

@@ -42,7 +42,7 @@ ROWS_PER_COMPONENT = 5
 # Smallest gain, in nats per row, that keeps the search going.
 LEAST_GAIN = 1e-4
 # Runs that are only compared stop early: on fewer rows than this, after fewer steps.
-SEARCH_TOL, SEARCH_STEPS, FEW_STEPS, FEW_ROWS = 1e-4, 15, 8, 1_000
+SEARCH_TOL, SEARCH_STEPS, FEW_STEPS, FEW_ROWS = 1e-4, 15, 6, 1_000
 # Runs whose factors have at most so many entries are kept for the averages they are part of.
 MOST_KEPT = 100_000
 # Learning atoms takes longer than all else, so it must gain more, in nats per row.
