@@ -11,6 +11,7 @@ from scipy.stats import invwishart, multivariate_normal
 from tests.engines.block_cases import make_codes, make_components, make_layout
 
 from jointwise._numerics import LATTICE_FLOOR, on_lattice
+from jointwise.engines.atoms import StackedAtoms
 from jointwise.engines.blocks import BlockLayout, ReferenceBlockEngine
 from jointwise.exceptions import InputError
 from jointwise.solvers import solve
@@ -41,7 +42,7 @@ def make(seed=0, n=120, d=3, n_others=2, spikes=1, missing=0.15, F=3, nu=2.0, be
     problem = BlocksProblem(
         ReferenceBlockEngine(codes, layout),
         n,
-        masses,
+        StackedAtoms(masses),
         tuple(rng.dirichlet(np.ones(m.shape[1])) for m in masses),
         tuple(rng.dirichlet(np.ones(1 + s)) for s in layout.n_spikes),
         rng.normal(size=d),
@@ -63,7 +64,7 @@ def make(seed=0, n=120, d=3, n_others=2, spikes=1, missing=0.15, F=3, nu=2.0, be
 
 def plain_posterior(problem, factors, layout, codes):
     """Log-posterior with loops over rows, components and cells."""
-    tables = [d @ b for d, b in zip(problem.masses, factors.coefficients, strict=True)]
+    tables = [d @ b for d, b in zip(problem.atoms.masses, factors.coefficients, strict=True)]
     total = 0.0
     for row in codes:
         terms = []
@@ -222,7 +223,9 @@ def test_two_groups_are_found():
     layout = BlockLayout([400], [0], [values], [])
     engine = ReferenceBlockEngine(np.arange(400, dtype=np.uint16)[:, None], layout)
     one = (np.ones(1),)
-    problem = BlocksProblem(engine, 400.0, (), (), one, np.zeros(1), np.eye(1), np.full(1, 1e-3), np.zeros(1), 1.0, 0.1)
+    problem = BlocksProblem(
+        engine, 400.0, StackedAtoms(()), (), one, np.zeros(1), np.eye(1), np.full(1, 1e-3), np.zeros(1), 1.0, 0.1
+    )
     start = BlockFactors(np.full(2, 0.5), [[-0.5], [3.5]], np.ones((2, 1, 1)), (), (np.ones((1, 2)),))
     value = solve(BlocksEM(start, tol=1e-8), problem, max_steps=200).value
     np.testing.assert_allclose(value.weights[1], group.mean(), atol=0.02)
@@ -350,3 +353,20 @@ def test_settling_is_pooling_and_a_step():
     apart = problem.pooled(start, sums)
     np.testing.assert_array_equal(pooled.scale, apart.scale)
     np.testing.assert_array_equal(factors.covariances, apart.maximised(start, sums).covariances)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5])
+def test_coefficients_take_the_step_of_each_column_alone(beta):
+    problem, start, _, _ = make(seed=3, n_others=4, beta=beta)
+    sums = problem.sums(start)
+    found = problem.maximised(start, sums).coefficients
+    columns = zip(start.coefficients, problem.atoms.masses, problem.margins, sums.counts, found, strict=True)
+    for b, d, m, counts, step in columns:
+        plain = b * (d.T @ (counts / (d @ b))) + beta * m[:, None]
+        np.testing.assert_allclose(step, plain / plain.sum(axis=0), rtol=1e-10)
+
+
+def test_one_component_keeps_the_own_fits_of_columns():
+    problem, start, _, _ = make(F=1)
+    found = problem.maximised(start, problem.sums(start)).coefficients
+    assert all(after is before for after, before in zip(found, start.coefficients, strict=True))

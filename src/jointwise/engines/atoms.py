@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numba
 import numpy as np
@@ -79,16 +80,26 @@ class StackedAtoms:
 
     def __init__(self, masses: Sequence[Masses]) -> None:
         self.masses = masses
-        is_dense = np.array([not isinstance(d, Places) for d in masses])
+        is_dense = np.array([not isinstance(d, Places) for d in masses], dtype=bool)
         dense = [np.ravel(d) for d in masses if not isinstance(d, Places)]
         places = [d.bins for d in masses if isinstance(d, Places)]
-        shapes = np.array([d.shape for d in masses], dtype=np.int64)
+        shapes = np.array([d.shape for d in masses], dtype=np.int64).reshape(-1, 2)
         sizes = np.where(is_dense, shapes.prod(axis=1), shapes[:, 1])
         at = np.where(is_dense, _before(np.where(is_dense, sizes, 0)), _before(np.where(is_dense, 0, sizes)))
         self.n_bins = int(shapes[:, 0].sum())
         self._layout = locked(np.column_stack([_before(shapes[:, 0]), _before(shapes[:, 1]), at, is_dense, shapes]))
         self._dense = locked(np.concatenate([np.empty(0), *dense]))
         self._places = locked(np.concatenate([np.empty(0, dtype=np.int64), *places]))
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Rows of each column in arrays that stack the atoms of all columns."""
+        return tuple(slice(start, start + n) for start, n in self._layout[:, [1, 5]].tolist())
+
+    @cached_property
+    def bin_slices(self) -> tuple[slice, ...]:
+        """Rows of each column in arrays that stack the bins of all columns."""
+        return tuple(slice(start, start + n) for start, n in self._layout[:, [0, 4]].tolist())
 
     def conditionals(self, coefficients: FloatArray) -> FloatArray:
         """A_n = Dbar_n B_n of all columns, stacked, and not below `LEAST_MASS`; shape (sum I, F).

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.joint.events import Interval, Point, Region, Values
+
+# Tables of values and atoms that are single values are sparse if they would have more entries than this.
+MOST_DENSE = 1 << 16
 
 
 def crosstab(masses: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
@@ -69,8 +73,10 @@ def partition_atom_masses(dictionary: Dictionary, regions: Sequence[Region]) -> 
     for half in {region.half for region in sets.values()}:  # the values of all sets in one call
         here = [i for i, region in sets.items() if region.half == half]
         values = [_values(sets[i]) for i in here]
-        each = value_masses(dictionary, np.concatenate(values), half)
-        masses[here] = [part.sum(axis=0) for part in np.split(each, np.cumsum([len(own) for own in values])[:-1])]
+        ends = np.cumsum([0, *map(len, values)])
+        members = csr_array((np.ones(ends[-1]), np.arange(ends[-1]), ends))
+        found = members @ value_masses(dictionary, np.concatenate(values), half)
+        masses[here] = found.toarray() if isinstance(found, csr_array) else found
     return masses
 
 
@@ -90,9 +96,24 @@ def _values(region: Point | Values) -> FloatArray:
     return np.array([region.value] if isinstance(region, Point) else region.values)
 
 
-def value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> FloatArray:
-    """P(X = value) under each atom; of a rounded variable, P(value - half < X <= value + half); shape (values, L)."""
+def value_masses(dictionary: Dictionary, values: FloatArray, half: float) -> FloatArray | csr_array:
+    """P(X = value) under each atom; of a rounded variable, P(value - half < X <= value + half); shape (values, L).
+
+    It is sparse where many values meet many atoms that are single values, such as categories.
+    """
+    if dictionary.is_identity and len(values) * dictionary.n_atoms > MOST_DENSE:
+        return _single_masses(dictionary.mode(), values, half)
     return dictionary.mass(values - half, values + half) if half else dictionary.point_mass(values)
+
+
+def _single_masses(points: FloatArray, values: FloatArray, half: float) -> csr_array:
+    """Return `value_masses` of atoms that are single points."""
+    order = np.argsort(points, kind="stable")
+    first = np.searchsorted(points[order], values - half, "right" if half else "left")
+    counts = np.searchsorted(points[order], values + half, "right") - first
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    places = np.arange(ends[-1]) + np.repeat(first - ends[:-1], counts)
+    return csr_array((np.ones(ends[-1]), order[places], ends), shape=(len(values), len(points)))
 
 
 def combined(masses: Sequence[FloatArray]) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from jointwise._numerics import log_dot
 from jointwise._typing import FloatArray, IntArray
@@ -67,7 +68,8 @@ class Restriction:
     @classmethod
     def _listed(cls, dictionary: Dictionary, region: Values) -> Restriction:
         values = np.array(region.values)
-        masses = value_masses(dictionary, values, region.half)
+        found = value_masses(dictionary, values, region.half)
+        masses = found.toarray() if isinstance(found, csr_array) else found
         used = masses.sum(axis=1) > 0
         if not used.any():
             raise _impossible()

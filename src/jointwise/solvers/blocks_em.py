@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import multigammaln
+from scipy.special import multigammaln, xlogy
 
 from jointwise._numerics import on_lattice
 from jointwise._typing import FloatArray
+from jointwise.engines import PosteriorCounts
+from jointwise.engines.atoms import StackedAtoms, weighted_log
 from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockSums
 from jointwise.exceptions import InputError
 from jointwise.solvers.accelerated import LEAST_MASS
@@ -84,6 +86,11 @@ class BlockFactors:
         """Number of components F."""
         return self.weights.size
 
+    @cached_property
+    def stacked(self) -> FloatArray:
+        """The coefficients of all product columns below each other; shape (sum L, F)."""
+        return np.concatenate([np.empty((0, self.n_components)), *self.coefficients])
+
     def take(self, chosen: Sequence[int]) -> BlockFactors:
         """Return some of the components, their weights scaled to sum to one."""
         where = list(chosen)
@@ -113,7 +120,7 @@ class BlocksProblem:
         The coded rows.
     n_rows : float
         Their number, or the sum of their weights.
-    masses : tuple of arrays of shape (I_n, L_n)
+    atoms : StackedAtoms
         Probability of bin i under atom l, of each product column.
     margins : tuple of arrays of shape (L_n,)
         m_n: coefficients of each product column's own 1-D fit.
@@ -133,7 +140,7 @@ class BlocksProblem:
 
     rows: BlockEngine
     n_rows: float
-    masses: tuple[FloatArray, ...]
+    atoms: StackedAtoms
     margins: tuple[FloatArray, ...]
     spike_margins: tuple[FloatArray, ...]
     centre: FloatArray
@@ -160,13 +167,13 @@ class BlocksProblem:
 
     def components(self, factors: BlockFactors) -> BlockComponents:
         """Return the components as passes take them."""
-        conditionals = [d @ b for d, b in zip(self.masses, factors.coefficients, strict=True)]
+        tables = np.log(self.atoms.conditionals(factors.stacked))
         no_spike = np.zeros((1, factors.n_components))
         return BlockComponents(
             _log(factors.weights),
             factors.means,
             factors.covariances,
-            tuple(_log(each) for each in conditionals),
+            tuple(tables[bins] for bins in self.atoms.bin_slices),
             tuple(_log(each) if len(each) > 1 else no_spike for each in factors.spikes),
         )
 
@@ -181,11 +188,10 @@ class BlocksProblem:
         covariance = np.einsum("rij,ji->r", inverses, self.scale) - len(self.scale)
         covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
         mean = np.einsum("ri,rij,rj->", away, inverses, away)
-        prior = [
-            *zip(self.margins, factors.coefficients, strict=True),
-            *zip(self.spike_margins, factors.spikes, strict=True),
-        ]
-        products = sum(float(m @ (_log(m)[:, None] - _log(b)).sum(axis=1)) for m, b in prior if len(m) > 1)
+        spikes = zip(self.spike_margins, factors.spikes, strict=True)
+        products = sum(float(q @ (_log(q)[:, None] - _log(b)).sum(axis=1)) for q, b in spikes if len(q) > 1)
+        products += factors.n_components * float(xlogy(self.margin, self.margin).sum())
+        products -= weighted_log(factors.stacked, self.margin)
         return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
 
     def maximised(self, factors: BlockFactors, sums: BlockSums, moments: Moments | None = None) -> BlockFactors:
@@ -199,16 +205,31 @@ class BlocksProblem:
             sums.totals / sums.totals.sum(),
             means,
             on_lattice(covariances, self.lattice),
-            tuple(
-                _normalised(b * (d.T @ (counts / np.maximum(d @ b, LEAST_MASS))) + self.beta * m[:, None], m)
-                for b, d, m, counts in zip(factors.coefficients, self.masses, self.margins, sums.counts, strict=True)
-            ),
+            self._coefficients(factors, sums),
             tuple(
                 # most columns have no spikes, and their tables one line of ones
                 _normalised(counts + self.beta * q[:, None], q) if len(q) > 1 else one
                 for q, counts, one in zip(self.spike_margins, sums.spikes, factors.spikes, strict=True)
             ),
         )
+
+    def _coefficients(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, ...]:
+        """Return the next coefficients of the product columns; all of them are found in one call.
+
+        One component keeps what it began with, the columns' own fits: these are smoothed, and EM would undo it.
+        """
+        if not self.margins or factors.n_components == 1:
+            return factors.coefficients
+        point = np.vstack([factors.weights, factors.stacked])
+        counts = PosteriorCounts(np.concatenate(sums.counts), sums.totals, sums.log_likelihood)
+        tables, prior = self.atoms.conditionals(factors.stacked), self.beta * self.margin
+        found = frozen(self.atoms.update(point, counts, tables, np.ones(self.atoms.n_bins), prior))[1:]
+        return tuple(found[own] for own in self.atoms.slices)
+
+    @cached_property
+    def margin(self) -> FloatArray:
+        """The margins of all product columns, one after the other; shape (sum L,)."""
+        return np.concatenate([np.empty(0), *self.margins])
 
     def settled(self, factors: BlockFactors, sums: BlockSums) -> tuple[BlocksProblem, BlockFactors]:
         """Return the problem of `pooled`, and its factors of `maximised`; both have the same moments."""

@@ -77,8 +77,10 @@ def stacked_slices(sizes: Sequence[int]) -> tuple[slice, ...]:
 
 def frozen(array: FloatArray) -> FloatArray:
     """Return a copy that cannot be written to; what cannot be written to already is returned as it is."""
-    if isinstance(array, np.ndarray) and array.dtype == np.float64 and array.base is None and not array.flags.writeable:
-        return array
+    if isinstance(array, np.ndarray) and array.dtype == np.float64 and not array.flags.writeable:
+        whole = array if array.base is None else array.base
+        if isinstance(whole, np.ndarray) and whole.base is None and not whole.flags.writeable:
+            return array
     copy = np.array(array, dtype=np.float64)
     copy.setflags(write=False)
     return copy

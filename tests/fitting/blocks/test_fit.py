@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal
 
 from jointwise import JUPAD, GaussianBlocks
 from jointwise._numerics import LATTICE_FLOOR
+from jointwise.engines.atoms import Places
 from jointwise.fitting.blocks import choice as choosing
 from jointwise.fitting.blocks.choice import NUS, BlockOptions, choose_blocks
 
@@ -220,3 +221,14 @@ def test_the_search_begins_with_components_that_the_rows_bear(monkeypatch, d, fi
     X = np.random.default_rng(0).normal(size=(300, d))
     GaussianBlocks("none", random_state=0).fit(X)
     assert begun[0] == first
+
+
+def test_categories_outside_the_block_are_looked_up_and_bound_the_components():
+    rng = np.random.default_rng(0)
+    codes = np.concatenate([np.arange(3_000), rng.integers(3_000, size=9_000)])
+    table = {"kind": [f"c{k}" for k in codes], "x": rng.normal(codes % 7), "y": rng.normal(size=len(codes))}
+    model = GaussianBlocks(random_state=0, keep=["kind"]).fit(table)
+    (masses,) = model.fit_.design.atoms.masses
+    assert isinstance(masses, Places)
+    assert model.fit_.choice.n_components <= choosing.MOST_ENTRIES / 3_000
+    assert model.density_.probability({"kind": [f"c{k}" for k in range(3_000)]}) == pytest.approx(1)

@@ -106,11 +106,16 @@ class BlockLayout:
         """
         return bin_starts([bins + 1 for bins in self.table_bins] + [n + 2 for n in self.n_spikes])
 
+    @cached_property
+    def _places(self) -> IntArray:
+        """Where the tables lie if all are stacked, without the places for "missing"."""
+        return np.delete(np.arange(self.table_starts[-1]), np.asarray(self.table_starts[1:]) - 1)
+
     def stacked(self, components: BlockComponents) -> FloatArray:
         """Return all tables of the components below each other, zero for "missing"; shape (places, F)."""
         tables = np.zeros((self.table_starts[-1], len(components.log_weights)))
-        for start, table in zip(self.table_starts, components.tables + components.spikes, strict=False):
-            tables[start : start + len(table)] = table
+        if len(self._places):
+            tables[self._places] = np.concatenate(components.tables + components.spikes)
         return np.asarray(np.maximum(tables, LEAST_LOG, out=tables))
 
     def unstacked(self, counts: FloatArray) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:

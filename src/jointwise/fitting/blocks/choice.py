@@ -52,6 +52,8 @@ ROWS_PER_COMPONENT = 8
 SEEN_GROWTH, GROWTH = 0.7, 0.3
 # Most rows x components x numbers of a row and component that one pass takes, about two seconds on two cores.
 MOST_WORK = 1e9
+# Most components x bins of columns outside the block: a step goes through all of them, whatever the rows are.
+MOST_ENTRIES = 1 << 19
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
@@ -143,7 +145,7 @@ def choose_blocks(
         Keeps each score.
     """
     n_models = number_of_models(options, len(rows))
-    most = max(min(rows.n_rows / ROWS_PER_COMPONENT, _affordable(len(rows), len(design.columns))), 1)
+    most = max(min(rows.n_rows / ROWS_PER_COMPONENT, _affordable(len(rows), design)), 1)
     if options.n_components == "auto":
         numbers = [number for number in NUMBERS if number <= most]
     else:
@@ -185,9 +187,10 @@ def _grown(n_components: int, n_rows: int, share: float) -> int:
     return round(n_components * float(share**-SEEN_GROWTH * max(n_rows / SEARCH_ROWS, 1.0) ** GROWTH))
 
 
-def _affordable(n_rows: int, d: int) -> float:
+def _affordable(n_rows: int, design: Design) -> float:
     """Return the most components of a table of this many rows, for a fit that ends soon."""
-    return MOST_WORK / max(n_rows * (d * d / 2 + d + 10), 1)
+    d, n_bins = len(design.columns), design.atoms.n_bins
+    return min(MOST_WORK / max(n_rows * (d * d / 2 + d + 10), 1), MOST_ENTRIES / max(n_bins, 1))
 
 
 def number_of_models(options: BlockOptions, n_rows: int) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
+from jointwise.engines.atoms import StackedAtoms
 from jointwise.engines.blocks import BlockLayout
 from jointwise.fitting.blocks.columns import choose_columns, found_once, interval_values, of_block
 from jointwise.fitting.blocks.joint_warps import joint_warps
@@ -18,7 +19,7 @@ from jointwise.fitting.blocks.warps import Counted, bounded, log, power, scores,
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.counted import Counts, merged_counts
 from jointwise.fitting.possible import UNMET_ROWS, made_possible
-from jointwise.fitting.problem import margin_prior
+from jointwise.fitting.problem import all_masses, margin_prior
 from jointwise.joint.block import BlockMixture
 from jointwise.joint.block_gaussian import GaussianBlock
 from jointwise.joint.expert import Expert
@@ -133,9 +134,9 @@ class Design:
         return BlockLayout(tuple(axis.n_bins for axis in self.axes), self.columns, tuple(values), self.others)
 
     @cached_property
-    def masses(self) -> tuple[FloatArray, ...]:
+    def atoms(self) -> StackedAtoms:
         """Bin masses of the dictionaries, of the other columns."""
-        return tuple(d.masses(self.axes[n]) for n, d in zip(self.others, self.dictionaries, strict=True))
+        return StackedAtoms(all_masses(self.dictionaries, [self.axes[n] for n in self.others]))
 
     def coded(self, rows: Rows) -> Rows:
         """Return rows with `axes`."""
@@ -146,7 +147,7 @@ class Design:
         """Return the problem of fitting rows with `axes`; its scale is that of independent columns."""
         margins = [
             simplex_weights(masses, rows.marginal(n), prior=margin_prior(dictionary, rows.n_rows))
-            for n, masses, dictionary in zip(self.others, self.masses, self.dictionaries, strict=True)
+            for n, masses, dictionary in zip(self.others, self.atoms.masses, self.dictionaries, strict=True)
         ]
         shares, centre = [], np.zeros(len(self.columns))
         for c, (n, w) in enumerate(zip(self.columns, self.layout.values, strict=True)):
@@ -161,7 +162,7 @@ class Design:
         return BlocksProblem(
             rows.block_engine(self.layout),
             rows.n_rows,
-            self.masses,
+            self.atoms,
             tuple(margins),
             tuple(shares),
             centre,

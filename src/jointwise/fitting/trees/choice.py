@@ -42,6 +42,8 @@ GROWTH = 0.3
 # Most rows x components x columns that one pass takes, and most expected counts of pairs of states in all components:
 # each step that looks for trees takes the logarithms of all of them.
 MOST_WORK, MOST_COUNTS = 4e9, 1 << 24
+# Most entries of the tables that trees have of the states and categories of columns whose rare categories share states.
+MOST_GROUPED = 1 << 24
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
@@ -164,7 +166,8 @@ def _affordable(design: TreeDesign, n_rows: int, most_work: float = MOST_WORK) -
     """Return the most components of a table of this many rows, for a fit that ends soon."""
     sizes = np.array(design.sizes(FIRST_STATES), dtype=np.float64)
     counts = (sizes.sum() ** 2 - (sizes**2).sum()) / 2
-    return float(min(most_work / (n_rows * len(sizes)), MOST_COUNTS / max(counts, 1.0)))
+    most = min(most_work / (n_rows * len(sizes)), MOST_COUNTS / max(counts, 1.0))
+    return float(min(most, MOST_GROUPED / max(design.n_grouped(FIRST_STATES), 1)))
 
 
 def _asked(given: int | str, ladder: Sequence[int]) -> list[int]:

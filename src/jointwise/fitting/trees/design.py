@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from jointwise._typing import FloatArray
-from jointwise.axes import Axis
+from jointwise.axes import Axis, DiscreteAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.counted import Counts, merged_counts
-from jointwise.fitting.problem import margin_prior
+from jointwise.fitting.problem import bin_masses, margin_prior
 from jointwise.fitting.starts import spread_positions
 from jointwise.fitting.trees.atoms import AtomSpace, atom_column
 from jointwise.fitting.trees.counts import PairCounts, RowPairs, merger, regrouped_pairs
@@ -102,7 +102,9 @@ class TreeDesign:
         columns = []
         for n, (variable, axis) in enumerate(zip(counts.schema, counts.axes, strict=True)):
             dictionary, here = chosen[variable.name], counts.marginal(n)
-            weights = simplex_weights(dictionary.masses(axis), here, prior=margin_prior(dictionary, float(here.sum())))
+            weights = simplex_weights(
+                bin_masses(dictionary, axis), here, prior=margin_prior(dictionary, float(here.sum()))
+            )
             columns.append(Column(variable, axes[n], np.asarray(fine[n], dtype=np.float64), dictionary, weights))
         return cls(counts.schema, tuple(columns), chosen, pairs)
 
@@ -142,6 +144,11 @@ class TreeDesign:
         """Return the number of states of each column in `even_space`."""
         bins, most = self._most(n_states)
         return [column.coarse(bins, most).n_bins for column in self.columns]
+
+    def n_grouped(self, n_states: int) -> int:
+        """Return the entries of the tables of states and categories, of columns whose rare categories share states."""
+        grouped = zip(self.columns, self.sizes(n_states), strict=True)
+        return sum(n * c.axis.n_bins for c, n in grouped if isinstance(c.axis, DiscreteAxis) and n < c.axis.n_bins)
 
     def _space(self, n_bins: int, most: int, edges: Mapping[int, FloatArray]) -> StateSpace:
         """Return the states of all columns, some of them bins with given edges."""
