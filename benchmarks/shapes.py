@@ -137,7 +137,7 @@ def _growing() -> list[tuple[str, Sequence[int], Callable[[str, int], Any]]]:
     return [
         ("rows", ROWS, lambda name, size: fitted(cloud(size, 10), name)),
         ("columns", COLUMNS, lambda name, size: fitted(cloud(1_000, size), name)),
-        ("categories", CATEGORIES, lambda name, size: fitted(_with_categories(size), name)),
+        ("categories", CATEGORIES, lambda name, size: fitted(_with_categories(size), name, keep=["kind"])),
         ("components", COMPONENTS, lambda name, size: fitted(cloud(10_000, 10), name, n_components=size)),
     ]
 

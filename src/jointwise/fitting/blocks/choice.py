@@ -53,7 +53,7 @@ SEEN_GROWTH, GROWTH = 0.7, 0.3
 # Most rows x components x numbers of a row and component that one pass takes, about two seconds on two cores.
 MOST_WORK = 1e9
 # Most components x bins of columns outside the block: a step goes through all of them, whatever the rows are.
-MOST_ENTRIES = 1 << 19
+MOST_ENTRIES = 1 << 18
 # Smallest gain, in nats per row, that counts.
 LEAST_GAIN = 5e-3
 # Runs that are only compared stop early.
