@@ -203,23 +203,16 @@ def _telling(work: Work, asked: Asked, folds: Sequence[int], least: float = 0.0)
     return {name: weight for name, weight in weights_for_target(work, asked, folds).items() if weight >= least}
 
 
-def weights_for_target(work: Work, asked: Asked, folds: Sequence[int], *, last: bool = False) -> dict[str, float]:
-    """Return the weights that predict a column of the rows that some folds hold out best from the others.
-
-    The last of them are those of the experts without which held-out rows lose something.
-    """
-    known = {name: np.concatenate([work.others[name, fold] for fold in folds]) for name in asked.known}
-
-    def others(names: list[str]) -> FloatArray:
-        return np.stack([known[name] for name in names], axis=1)
+def weights_for_target(work: Work, asked: Asked, folds: Sequence[int]) -> dict[str, float]:
+    """Return the weights that predict a column of the rows that some folds hold out best from the others."""
+    others = {name: np.concatenate([work.others[name, fold] for fold in folds]) for name in asked.known}
 
     def weigh(names: list[str]) -> FloatArray:
-        return predicting_weights(asked.stacked(names), others(names), asked.counts)
+        return predicting_weights(
+            asked.stacked(names), np.stack([others[name] for name in names], axis=1), asked.counts
+        )
 
-    def lost(names: list[str], weights: FloatArray) -> FloatArray:
-        return asked.lost(names, weights) - losses_without(others(names), asked.counts, weights) / LEAST_LOSS
-
-    return kept_weights(asked.known, weigh, lost if last else None)
+    return kept_weights(asked.known, weigh)
 
 
 @dataclass(frozen=True)

@@ -252,7 +252,7 @@ def _weights(work: Work, asked: Asked, folds: Sequence[Fold]) -> tuple[dict[str,
     if not folds:
         return dict.fromkeys(work.learners, 1.0), True
     if work.target is not None:
-        return weights_for_target(work, asked, range(len(folds)), last=True), False
+        return weights_for_target(work, asked, range(len(folds))), False
     if work.tables is not None:
         return weights_for_answers(work, asked, work.tables), False
     return asked.last_weights, True
