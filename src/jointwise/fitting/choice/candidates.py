@@ -12,7 +12,7 @@ from jointwise.axes import Axis, BinnedAxis
 from jointwise.dictionary import Dictionary
 from jointwise.exceptions import InputError
 from jointwise.families import Exponential, Family, Gamma, Gaussian, Laplace, LogNormal, StudentT
-from jointwise.fitting.choice.pool import LEAST_INSIDE, Candidates, Part, parts_of
+from jointwise.fitting.choice.pool import LEAST_INSIDE, Candidates, Part, neighbouring_parts
 from jointwise.tables.variables import Kind, Variable
 
 # Numbers of locations on [q0.5%, q99.5%], and scales in units of their distance. Well above 1, a mixture of neighbours
@@ -186,7 +186,7 @@ def _densities(margin: _Margin) -> Candidates:
     loc, scale = (np.concatenate(arrays) for arrays in zip(*grids, strict=True))
     parts = []
     for family in FAMILIES.values():
-        own = parts_of(len(families), sizes)
+        own = neighbouring_parts(len(families), sizes)
         families.append(family(loc=loc, scale=scale))
         parts += [[grid, *more] for grid, others in zip(own, beside, strict=True) for more in others]
     return Candidates(families, parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple, overload
 
@@ -25,10 +25,10 @@ class Part(NamedTuple):
     stop: int
 
 
-def parts_of(family: int, sizes: Iterable[int]) -> list[Part]:
+def neighbouring_parts(family: int, sizes: Sequence[int]) -> list[Part]:
     """Return parts of these numbers of atoms, one after the other, of a family of a pool.
 
-    >>> parts_of(0, [2, 3])
+    >>> neighbouring_parts(0, [2, 3])
     [Part(family=0, start=0, stop=2), Part(family=0, start=2, stop=5)]
     """
     return [Part(family, end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
