@@ -224,7 +224,7 @@ def test_a_fit_that_was_stopped_goes_on(trained, tmp_path, monkeypatch):
     table, path, _, _ = trained
     args = ("fit", table, "--target", "kind", "-o", tmp_path / "m.jw", "--checkpoint", tmp_path / "fit.checkpoint")
     with monkeypatch.context() as patched:
-        patched.setattr("jointwise.fitting.blocks.fit.solve", lambda *args, **options: 1 / 0)  # after a choice
+        patched.setattr("jointwise.fitting.blocks.fit.solve_growing", lambda *args, **options: 1 / 0)  # after a choice
         run("--debug", *args, code=1, foreign=(ZeroDivisionError,))
     assert (tmp_path / "fit.checkpoint").exists()
     run(*args)

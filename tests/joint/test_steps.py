@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from jointwise import Dictionary, JointDensity
+from jointwise import Dictionary, GaussianBlocks, JointDensity
 from jointwise.joint import ProductMixture
+from jointwise.joint.events import rounded_inside
 from jointwise.tables.variables import Schema, Variable
 
 
@@ -113,3 +114,33 @@ def test_settled_spikes_keep_their_last_bits():
     assert variable.settle(drawn).tolist() == [*spikes, 6.86, 1.0, 99.0]
     alone = Variable("x", "continuous", step=0.01, spikes=spikes[:1])
     assert alone.settle(drawn[[0, 3]]).tolist() == [spikes[0], 6.86]
+
+
+@given(st.sampled_from([0.0, 0.01, 0.1, 0.5]), st.floats(-3, 3), st.floats(0, 4), st.sampled_from([0.0, np.inf]))
+@settings(deadline=None, max_examples=100)
+def test_the_ends_of_an_interval_are_the_first_and_last_value_inside(step, low, width, beyond):
+    variable = Variable("x", "continuous", step=step)
+    ends = np.array([low, low + width + beyond])
+    first, last = rounded_inside(variable, ends[None])[0]
+    values = np.arange(-1000, 1000) * step if step else np.array([ends[0], ends[1]])
+    inside = values[(values >= ends[0] - 1e-9 * step) & (values <= ends[1] + 1e-9 * step)]
+    if step and not len(inside):
+        middle = ends.mean()
+        assert first == last == pytest.approx(values[np.argmin(np.abs(values - middle + 1e-9))], abs=1e-9)
+    else:
+        assert first == pytest.approx(inside[0], abs=1e-9)
+        assert last == (ends[1] if beyond else pytest.approx(inside[-1], abs=1e-9))
+
+
+@pytest.mark.parametrize("sd", [0.1, 0.2, 0.4, 1.0, 5.0])
+def test_intervals_of_a_rounded_column_hold_their_share_of_rows(sd):
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 20, 4000)
+    y = np.round(x + rng.normal(0, np.hypot(sd, 0.3), 4000))
+    law = GaussianBlocks("none", n_components=1, nu=1e-3, random_state=0, kinds={"y": "continuous"}, steps={"y": 1})
+    density = law.fit({"x": x, "y": y}).density_
+    found = density.predict("y", {"x": x}, interval=0.8)
+    inside = (found["y 10%"] <= y) & (y <= found["y 90%"])
+    # the Gaussian of one component knows the noise up to the shape of its rounding
+    assert inside.mean() == pytest.approx(0.8, abs=0.05)
+    assert (found["y 10%"] % 1 == 0).all()

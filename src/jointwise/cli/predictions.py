@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -22,9 +22,10 @@ from jointwise.cli.reasons import columns_of, moving_cells
 from jointwise.cli.rows import check_features, class_columns, true_values
 from jointwise.exceptions import InputError
 from jointwise.joint import ClassModel, JointDensity
-from jointwise.joint.events import Alternatives, boxes, rounded_quantiles
+from jointwise.joint.events import Alternatives, boxes
 from jointwise.joint.language import parse_conditions
-from jointwise.joint.prediction import best_values, event_probabilities, quantiles
+from jointwise.joint.prediction import best_values, event_probabilities
+from jointwise.joint.quantiles import Quantiles
 from jointwise.tables.dtypes import is_temporal
 from jointwise.tables.gaps import with_partners
 from jointwise.tables.variables import Kind, Schema, unused_name
@@ -73,7 +74,7 @@ def predict(
     _check_options(
         target, event, {"--interval": interval, "--quantiles": levels, "--proba": proba, "--explain": explain}
     )
-    asked = _levels(interval, levels)
+    asked = _asked(interval, levels)
     stored = load_stored(model, reading)
     density = stored.density if isinstance(stored, ClassModel) else stored
     events = {text.strip(): parse_conditions(text, density.schema) for text in event or ()}
@@ -114,13 +115,10 @@ def _check_options(target: str | None, event: list[str] | None, of_target: Mappi
         raise typer.BadParameter("This is for a predicted column; name it with --target.", param_hint=useless[0])
 
 
-def _levels(interval: str | None, levels: str | None) -> list[float]:
-    """Levels of the quantiles asked for, increasing; the ends of the interval are among them."""
-    found = [share_of(text, "--quantiles", "10% or 0.1") for text in levels.split(",")] if levels is not None else []
-    if interval is not None:
-        share = share_of(interval, "--interval", "80% or 0.8")
-        found += [round((1 - share) / 2, 12), round((1 + share) / 2, 12)]
-    return sorted(set(found))
+def _asked(interval: str | None, levels: str | None) -> Quantiles:
+    """Return the quantiles asked for."""
+    others = [share_of(text, "--quantiles", "10% or 0.1") for text in levels.split(",")] if levels is not None else []
+    return Quantiles.of(None if interval is None else share_of(interval, "--interval", "80% or 0.8"), others)
 
 
 def _event_cells(density: JointDensity, event: Mapping[str, Alternatives], X: FloatArray) -> list[Any]:
@@ -134,18 +132,18 @@ def _event_cells(density: JointDensity, event: Mapping[str, Alternatives], X: Fl
 
 
 def _predictor(
-    stored: ClassModel | JointDensity, density: JointDensity, target: str, levels: Sequence[float], *, proba: bool
+    stored: ClassModel | JointDensity, density: JointDensity, target: str, quantiles: Quantiles, *, proba: bool
 ) -> _Classes | _Numbers:
     variable = density.schema[target]
     n = density.schema.index(target)
-    if levels and variable.kind is Kind.CATEGORICAL and not variable.ordered:
+    if quantiles.levels and variable.kind is Kind.CATEGORICAL and not variable.ordered:
         raise InputError(f"{shown(target)} has categories without an order, so it has no quantiles; use --proba.")
     if variable.categories is not None:
         by_class = stored if isinstance(stored, ClassModel) and stored.target == target else ClassModel(density, target)
-        return _Classes(n, by_class, levels, proba)
+        return _Classes(n, by_class, quantiles, proba)
     if proba:
         raise InputError(f"{shown(target)} is {variable.kind}: --proba is for categories; use --event or --quantiles.")
-    return _Numbers(n, density, target, levels)
+    return _Numbers(n, density, target, quantiles)
 
 
 @dataclass
@@ -154,7 +152,7 @@ class _Classes:
 
     n: int
     model: ClassModel
-    levels: Sequence[float]
+    quantiles: Quantiles
     proba: bool
     right: int = 0
     known: int = 0
@@ -164,7 +162,8 @@ class _Classes:
         self.right += int(np.sum(np.argmax(p, axis=1) == truth))
         self.known += int(np.sum(~np.isnan(truth)))
         target = self.model.target
-        found = quantile_columns(self.model.density, self.n, self.levels, X)
+        density = self.model.density
+        found = _named(density, self.n, self.quantiles, _quantiles(density, self.n, self.quantiles, X))
         return class_columns(target, self.model.classes, p, proba=self.proba) | found
 
     def quality(self) -> str:
@@ -181,7 +180,7 @@ class _Numbers:
     n: int
     density: JointDensity
     target: str
-    levels: Sequence[float]
+    quantiles: Quantiles
     errors: list[FloatArray] = field(default_factory=list)
     inside: int = 0
 
@@ -190,10 +189,10 @@ class _Numbers:
         guess = variable.settle(best_values(self.density.mixture, self.n, variable.kind, X))
         self.errors.append(np.abs(guess - truth)[~np.isnan(truth)])
         cells = [plain(cell, GUESS_DIGITS) for cell in native_cells(variable, guess)]
-        found = _quantiles(self.density, self.n, self.levels, X)
-        if len(self.levels) > 1:
+        found = _quantiles(self.density, self.n, self.quantiles, X)
+        if len(self.quantiles.levels) > 1:
             self.inside += int(np.sum((found[:, 0] <= truth) & (truth <= found[:, -1])))
-        return {self.target: cells} | _named(self.density, self.n, self.levels, found)
+        return {self.target: cells} | _named(self.density, self.n, self.quantiles, found)
 
     def quality(self) -> str:
         errors = np.concatenate(self.errors) if self.errors else np.empty(0)
@@ -202,26 +201,20 @@ class _Numbers:
         rows = f"{len(errors):,} row{'s' * (len(errors) != 1)} with a value in {shown(self.target)}"
         unit = " days" * is_temporal(self.density.schema[self.target].dtype)
         text = f"Mean absolute error: {errors.mean():.4g}{unit} in {rows}."
-        if len(self.levels) > 1:
-            low, high = (f"{100 * level:.10g}%" for level in (self.levels[0], self.levels[-1]))
+        if len(self.quantiles.levels) > 1:
+            low, high = (f"{100 * level:.10g}%" for level in (self.quantiles.levels[0], self.quantiles.levels[-1]))
             text += f" {self.inside / len(errors):.1%} of them are from {low} to {high}."
         return text
 
 
-def quantile_columns(density: JointDensity, n: int, levels: Sequence[float], X: FloatArray) -> dict[str, list[Any]]:
-    """Columns such as ``price 10%`` with the quantiles of variable ``n`` given each encoded row."""
-    return _named(density, n, levels, _quantiles(density, n, levels, X))
+def _quantiles(density: JointDensity, n: int, quantiles: Quantiles, X: FloatArray) -> FloatArray:
+    return quantiles.of_rows(density.mixture, n, density.schema.variables[n], X)
 
 
-def _quantiles(density: JointDensity, n: int, levels: Sequence[float], X: FloatArray) -> FloatArray:
-    if not levels:
-        return np.empty((len(X), 0))
-    return rounded_quantiles(density.schema.variables[n], quantiles(density.mixture, n, levels, X))
-
-
-def _named(density: JointDensity, n: int, levels: Sequence[float], found: FloatArray) -> dict[str, list[Any]]:
+def _named(density: JointDensity, n: int, quantiles: Quantiles, found: FloatArray) -> dict[str, list[Any]]:
+    """Columns such as ``price 10%`` with the quantiles of variable ``n`` given each row."""
     variable = density.schema.variables[n]
     return {
         f"{variable.name} {100 * level:.10g}%": [plain(c, GUESS_DIGITS) for c in native_cells(variable, found[:, k])]
-        for k, level in enumerate(levels)
+        for k, level in enumerate(quantiles.levels)
     }

@@ -14,10 +14,10 @@ from jointwise._typing import AnyArray, FloatArray
 from jointwise.cli.outputs import GUESS_DIGITS, native_cells, plain
 from jointwise.cli.table_file import Cells
 from jointwise.joint import JointDensity
-from jointwise.joint.events import rounded_quantiles
 from jointwise.joint.explanation import EXPECTED_SHARE, contributions
 from jointwise.joint.oddness import CellOddness
-from jointwise.joint.prediction import best_values, quantiles
+from jointwise.joint.prediction import best_values
+from jointwise.joint.quantiles import Quantiles
 from jointwise.tables.gaps import column_positions
 from jointwise.tables.variables import Kind, Variable, as_text
 
@@ -47,14 +47,14 @@ def odd_cells(density: JointDensity, oddness: CellOddness, X: FloatArray, cells:
     order, size = _first(np.where(found > ODD, found, np.nan))
     told = _told(density, order, size, X, cells, "surprisal")
     told |= {field: _empty(order.shape) for field in ("expected", "low", "high")}
-    ends = ((1 - EXPECTED_SHARE) / 2, (1 + EXPECTED_SHARE) / 2)
+    ends = Quantiles.of(EXPECTED_SHARE)
     for place, variable, rows, places in _by_column(density, order):
         n, rest = place[0], X[rows]
         rest[:, place] = np.nan
         guess = variable.settle(best_values(density.mixture, n, variable.kind, rest))
         told["expected"][rows, places] = _shown(variable, guess)
         if variable.kind is not Kind.CATEGORICAL or variable.ordered:
-            between = rounded_quantiles(variable, quantiles(density.mixture, n, ends, rest))
+            between = ends.of_rows(density.mixture, n, variable, rest)
             told["low"][rows, places] = _shown(variable, between[:, 0])
             told["high"][rows, places] = _shown(variable, between[:, 1])
     return told

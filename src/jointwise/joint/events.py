@@ -279,6 +279,26 @@ def rounded_quantiles(variable: Variable, values: FloatArray) -> FloatArray:
     return np.where(finite, variable.settle(cells), values)
 
 
+def rounded_inside(variable: Variable, ends: FloatArray) -> FloatArray:
+    """Return the first and the last value of a variable inside intervals; shape (n, 2), as ``ends``.
+
+    An interval between two steps becomes the step that is nearest to its middle.
+
+    >>> price = Variable("price", "continuous", step=0.5)
+    >>> rounded_inside(price, np.array([[0.6, 2.4], [0.6, 0.9], [0.5, np.inf]])).tolist()
+    [[1.0, 2.0], [1.0, 1.0], [0.5, inf]]
+    """
+    nearest, step = rounded_quantiles(variable, ends), variable.step
+    if not step:
+        return nearest
+    low, high = ends.T
+    # with slack: 0.3 / 0.1 is just below three
+    up, down = np.ceil(low / step - STEP_SLACK) * step, np.floor(high / step + STEP_SLACK) * step
+    inside = rounded_quantiles(variable, np.stack([up, down], axis=1))
+    middle = rounded_quantiles(variable, np.where(np.isfinite(low + high), (low + high) / 2, nearest[:, 0]))
+    return np.where((up <= down + step / 2)[:, None], inside, middle[:, None])
+
+
 def _encode(variable: Variable, value: Any) -> float:
     encoded = variable.encode_value(value)
     if np.isnan(encoded):

@@ -11,9 +11,9 @@ import numpy as np
 from jointwise._checks import shown
 from jointwise._typing import FloatArray
 from jointwise.joint import prediction
-from jointwise.joint.events import rounded_quantiles
 from jointwise.joint.expert import Expert
 from jointwise.joint.oddness import CellOddness, RowOddness
+from jointwise.joint.quantiles import Quantiles
 from jointwise.tables.gaps import column_positions
 from jointwise.tables.variables import Kind, Schema
 
@@ -175,8 +175,7 @@ def _odd_cell(
     guess = variable.settle(prediction.best_values(mixture, n, variable.kind, row))
     interval, probability = None, None
     if variable.kind is not Kind.CATEGORICAL or variable.ordered:
-        levels = ((1 - EXPECTED_SHARE) / 2, (1 + EXPECTED_SHARE) / 2)
-        ends = rounded_quantiles(variable, prediction.quantiles(mixture, n, levels, row)[0])
+        ends = Quantiles.of(EXPECTED_SHARE).of_rows(mixture, n, variable, row)[0]
         interval = (variable.decode_value(ends[0]), variable.decode_value(ends[1]))
     value, expected = None, variable.decode_value(float(guess[0]))
     if np.isnan(x[n]):

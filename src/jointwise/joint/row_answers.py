@@ -14,10 +14,10 @@ from jointwise._typing import FloatArray
 from jointwise.exceptions import InputError
 from jointwise.joint import explanation, prediction
 from jointwise.joint.divergence import unlikeness
-from jointwise.joint.events import rounded_quantiles
 from jointwise.joint.expert import Expert
 from jointwise.joint.explanation import Oddness, Reasons
 from jointwise.joint.oddness import CellOddness, RowOddness
+from jointwise.joint.quantiles import Quantiles
 from jointwise.joint.values import native, one_row
 from jointwise.tables import decode, encode, read_table
 from jointwise.tables.gaps import with_partners
@@ -53,7 +53,8 @@ class RowAnswers:
             What they hold in the column of the target is ignored.
         interval : float, optional
             Share of the middle interval to give beside the guess, such as 0.8. The result is then a table with the
-            columns ``target``, ``target 10%`` and ``target 90%``, a frame if ``x`` is one.
+            columns ``target``, ``target 10%`` and ``target 90%``, a frame if ``x`` is one. The ends of a rounded column
+            are the first and the last of its values inside the interval.
         quantiles : sequence of float, optional
             Levels of quantiles, each a further column such as ``target 25%``.
 
@@ -71,13 +72,13 @@ class RowAnswers:
         guess = prediction.best_values(self.mixture, n, variable.kind, X)
         if interval is None and quantiles is None:
             return native(variable, guess)
-        levels = _levels(interval, quantiles)
+        asked = _asked(interval, quantiles)
         if variable.kind is Kind.CATEGORICAL and not variable.ordered:
             raise InputError(
                 f"{shown(target)} has categories without an order, so it has no quantiles; see predict_proba."
             )
-        found = rounded_quantiles(variable, prediction.quantiles(self.mixture, n, levels, X))
-        columns = [replace(variable, name=f"{target} {100 * q:.10g}%") for q in levels]
+        found = asked.of_rows(self.mixture, n, variable, X)
+        columns = [replace(variable, name=f"{target} {100 * q:.10g}%") for q in asked.levels]
         renamed = _renamed(self.schema, [variable, *columns])
         return decode(np.column_stack([variable.settle(guess), found]), renamed, like=x)
 
@@ -275,17 +276,15 @@ class RowAnswers:
         return X
 
 
-def _levels(interval: float | None, quantiles: Sequence[float] | None) -> list[float]:
-    """Return the levels of quantiles that are asked for, in increasing order."""
-    levels = [check_real("quantiles", q) for q in (() if quantiles is None else np.atleast_1d(quantiles).tolist())]
-    if interval is not None:
-        share = check_real("interval", interval)
-        if not 0 < share < 1:
-            raise InputError(f"`interval` must be a share between 0 and 1, such as 0.8; got {shown(interval)}.")
-        levels += [round((1 - share) / 2, 12), round((1 + share) / 2, 12)]
-    if not all(0 < q < 1 for q in levels):
+def _asked(interval: float | None, quantiles: Sequence[float] | None) -> Quantiles:
+    """Return the quantiles that are asked for."""
+    others = [check_real("quantiles", q) for q in (() if quantiles is None else np.atleast_1d(quantiles).tolist())]
+    share = None if interval is None else check_real("interval", interval)
+    if share is not None and not 0 < share < 1:
+        raise InputError(f"`interval` must be a share between 0 and 1, such as 0.8; got {shown(interval)}.")
+    if not all(0 < q < 1 for q in others):
         raise InputError(f"`quantiles` must lie between 0 and 1; got {shown(quantiles)}.")
-    return sorted(set(levels))
+    return Quantiles.of(share, others)
 
 
 def _renamed(schema: Schema, variables: Sequence[Variable]) -> Schema:
