@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, multigammaln
 from scipy.stats import invwishart, multivariate_normal
 from tests.engines.block_cases import make_codes, make_components, make_layout
@@ -18,6 +19,8 @@ from jointwise.solvers import solve
 from jointwise.solvers.blocks_em import (
     KAPPA,
     KAPPAS,
+    LEAST_SIZE,
+    SAME_SIZE,
     STEADYING,
     TAIL_SCALE,
     WIDENING,
@@ -89,12 +92,28 @@ def plain_posterior(problem, factors, layout, codes):
     for r in range(factors.n_components):
         covariance, away = factors.covariances[r], factors.means[r] - problem.centre
         inverse = np.linalg.inv(covariance)
-        divergence = np.trace(inverse @ problem.scale) - len(away)
-        divergence += np.log(np.linalg.det(covariance) / np.linalg.det(problem.scale))
-        total -= problem.nu * divergence / 2 + KAPPA / 2 * away @ inverse @ away
+        if len(away):
+            total -= problem.nu * divergence(problem, covariance, factors.n_components > 1)
+        total -= KAPPA / 2 * away @ inverse @ away
         for m, b in zip(problem.margins + problem.spike_margins, factors.coefficients + factors.spikes, strict=True):
             total -= problem.beta * np.sum(m * np.log(m / b[:, r]))
     return total
+
+
+def kl(first, second):
+    """KL(N(0, first) || N(0, second))."""
+    logs = np.linalg.slogdet(second)[1] - np.linalg.slogdet(first)[1]
+    return (np.trace(np.linalg.inv(second) @ first) - len(first) + logs) / 2
+
+
+def divergence(problem, covariance, sized):
+    """Divergence of a covariance from the scale, of the size that makes it smallest."""
+    scale, share = problem.scale, problem.nu / SAME_SIZE
+
+    def at(log_size):
+        return kl(np.exp(log_size) * scale, covariance) + share * kl(scale, np.exp(log_size) * scale)
+
+    return minimize_scalar(at, bounds=(np.log(LEAST_SIZE), 30.0), options={"xatol": 1e-9}).fun if sized else at(0.0)
 
 
 @pytest.mark.parametrize("d", [0, 1, 3])
@@ -140,12 +159,21 @@ def test_a_scale_that_is_settled_takes_no_further_steps():
     assert not np.array_equal(settled_scale(problem, start, 10, tol=1e-12)[0].scale, once.scale)
 
 
+@pytest.mark.parametrize(("size", "within"), [(0.5, 0.03), (1.0, 1e-9), (16.0, 0.03), (1e9, 0.03), (1e-9, None)])
+def test_components_of_the_shape_of_the_scale_keep_about_their_size(size, within):
+    problem, start, *_ = make(F=2)
+    sized = replace(start, covariances=np.stack([problem.scale, size * problem.scale]))
+    expected = size if within else LEAST_SIZE
+    np.testing.assert_allclose(problem.sizes(sized), [1.0, expected], rtol=within or 1e-12)
+    np.testing.assert_array_equal(problem.sizes(sized.take([1])), 1.0)
+
+
 def test_components_without_rows_are_the_prior():
     problem, start, _, _ = make(F=2)
     far = replace(start, means=np.array([np.zeros(3), np.full(3, 1e3)]), weights=np.array([1.0, 0.0]))
     value = problem.update(far)[1]
     np.testing.assert_allclose(value.means[1], problem.centre)
-    np.testing.assert_allclose(value.covariances[1], problem.scale)
+    np.testing.assert_allclose(value.covariances[1], problem.sizes(far)[1] * problem.scale)
     np.testing.assert_allclose(value.coefficients[0][:, 1], problem.margins[0])
 
 

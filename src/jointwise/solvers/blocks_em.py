@@ -2,12 +2,17 @@ r"""Maximum a posteriori of a mixture with a Gaussian block, from rows: EM on th
 
 The log-posterior is the log-likelihood of the rows less
 
-.. math:: \sum_r \Big( \nu \, \mathrm{KL}\big(N(0, W) \| N(0, \Sigma_r)\big)
+.. math:: \sum_r \Big( \nu \, D(\Sigma_r)
           + \tfrac{\kappa}{2} (\mu_r - m)^\top \Sigma_r^{-1} (\mu_r - m)
           + \beta \sum_n \mathrm{KL}(m_n \| B_n[:, r]) + \beta \sum_c \mathrm{KL}(q_c \| s_c[:, r]) \Big),
 
-as if each component had seen `nu` more rows with the covariance W, a trace `kappa` of a row at the mean m of all, and
-`beta` more rows with each product column's and each spike's share in the whole table.
+as if each component had seen `nu` more rows with a covariance like W, a trace `kappa` of a row at the mean m of all,
+and `beta` more rows with each product column's and each spike's share in the whole table. Components of a table differ
+in size more than in shape, so each has its own size, which is drawn to one by a share :math:`\rho = \nu / \nu_0` of
+these rows:
+
+.. math:: D(\Sigma) = \min_{s \ge s_0} \mathrm{KL}\big(N(0, s W) \| N(0, \Sigma)\big)
+          + \rho \, \mathrm{KL}\big(N(0, W) \| N(0, s W)\big).
 """
 
 from __future__ import annotations
@@ -34,6 +39,10 @@ from jointwise.solvers.factors import frozen
 SAME = 0.02
 # Rows at the mean of all that each component has seen: so few that they only give a component without rows a mean.
 KAPPA = 1e-3
+# The nu that draws the size of a component to that of W as much as its shape; weaker priors draw the size less yet.
+SAME_SIZE = 1000.0
+# Smallest size, so that no covariance is singular where columns are functions of each other.
+LEAST_SIZE = 0.1
 # Rows for each column by which the covariance of a component is drawn to the mean of all, before they are pooled.
 STEADYING = 0.3
 # Rows of uncorrelated columns that the pooled covariance may have seen; see `shrunk`.
@@ -90,6 +99,11 @@ class BlockFactors:
     def stacked(self) -> FloatArray:
         """The coefficients of all product columns below each other; shape (sum L, F)."""
         return np.concatenate([np.empty((0, self.n_components)), *self.coefficients])
+
+    @cached_property
+    def precisions(self) -> FloatArray:
+        """The inverses of the covariances; shape (F, d, d)."""
+        return np.asarray(np.linalg.inv(self.covariances))
 
     def take(self, chosen: Sequence[int]) -> BlockFactors:
         """Return some of the components, their weights scaled to sum to one."""
@@ -183,24 +197,47 @@ class BlocksProblem:
 
     def penalty(self, factors: BlockFactors) -> float:
         """Return what the prior takes from the log-likelihood; see the module."""
-        inverses = np.linalg.inv(factors.covariances)
+        d, sizes = len(self.scale), self.sizes(factors)
         away = factors.means - self.centre
-        covariance = np.einsum("rij,ji->r", inverses, self.scale) - len(self.scale)
+        covariance = sizes * np.einsum("rij,ji->r", factors.precisions, self.scale) - d * (1 + np.log(sizes))
         covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
-        mean = np.einsum("ri,rij,rj->", away, inverses, away)
+        covariance += self.same_size * d * (1 / sizes - 1 + np.log(sizes))
+        mean = np.einsum("ri,rij,rj->", away, factors.precisions, away)
         spikes = zip(self.spike_margins, factors.spikes, strict=True)
         products = sum(float(q @ (_log(q)[:, None] - _log(b)).sum(axis=1)) for q, b in spikes if len(q) > 1)
         products += factors.n_components * float(xlogy(self.margin, self.margin).sum())
         products -= weighted_log(factors.stacked, self.margin)
         return float(0.5 * self.nu * covariance.sum() + 0.5 * KAPPA * mean + self.beta * products)
 
+    def sizes(self, factors: BlockFactors) -> FloatArray:
+        r"""Return how many times W the covariance is that the prior holds likeliest for each component; shape (F,).
+
+        It is the s of D in the module: `LEAST_SIZE`, or if that is larger the positive root of
+
+        .. math:: u s^2 - (1 - \rho) s - \rho = 0, \qquad u = \operatorname{tr}(\Sigma_r^{-1} W) / d.
+
+        One component has the size of W.
+        """
+        if factors.n_components == 1 or not len(self.scale):
+            return np.ones(factors.n_components)
+        u = np.einsum("rij,ji->r", factors.precisions, self.scale) / len(self.scale)
+        left = 1 - self.same_size
+        found: FloatArray = (left + np.sqrt(left**2 + 4 * self.same_size * u)) / (2 * u)
+        return np.maximum(found, LEAST_SIZE)
+
+    @property
+    def same_size(self) -> float:
+        """The share rho of the prior's rows that draws sizes to one."""
+        return self.nu / SAME_SIZE
+
     def maximised(self, factors: BlockFactors, sums: BlockSums, moments: Moments | None = None) -> BlockFactors:
         """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``.
 
-        Their `moments` need not be known.
+        Their `moments` need not be known. The covariances are the likeliest for the sizes at ``factors``.
         """
         means, scatters = moments or self.moments(factors, sums)
-        covariances = (scatters + self.nu * self.scale) / (sums.totals + self.nu)[:, None, None]
+        prior = self.nu * self.sizes(factors)[:, None, None] * self.scale
+        covariances = (scatters + prior) / (sums.totals + self.nu)[:, None, None]
         return BlockFactors(
             sums.totals / sums.totals.sum(),
             means,
@@ -287,10 +324,10 @@ class BlocksEM(Solver[BlocksProblem, BlocksState, BlockFactors]):
     With S_r the scatter of component r about its mean, a step is
 
     .. math:: \lambda_r \leftarrow n_r / n, \qquad \mu_r \leftarrow \frac{n_r \bar w_r + \kappa m}{n_r + \kappa}, \qquad
-              \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu W}{n_r + \nu},
+              \Sigma_r \leftarrow \frac{S_r + \kappa (\mu_r - m)(\mu_r - m)^\top + \nu s_r W}{n_r + \nu},
 
-    with B_n and spikes as in `RowsEM`, and the covariances of integers raised by `on_lattice`. The objective never
-    rises.
+    with s_r the size of the component before the step (`BlocksProblem.sizes`), B_n and spikes as in `RowsEM`, and the
+    covariances of integers raised by `on_lattice`. The objective never rises.
 
     Parameters
     ----------
