@@ -1,8 +1,8 @@
 """The posterior-count pass compiled by numba: each thread takes a run of rows and fills its own table of sums.
 
 The product over columns uses the factors themselves, without logarithms. Where it becomes very small or large (hundreds
-of columns) it is scaled to one and the scale is kept. Sums are added run by run, so every repeat gives the same numbers. Other numbers
-of threads and the plain engine differ by rounding alone (about 1e-12 of the sums).
+of columns) it is scaled to one and the scale is kept. Sums are added run by run, so every repeat gives the same
+numbers. Other numbers of threads and the plain engine differ by rounding alone (about 1e-12 of the sums).
 """
 
 from __future__ import annotations
