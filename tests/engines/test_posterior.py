@@ -69,8 +69,8 @@ def test_pass_agrees_with_a_loop(engine, seed, n, n_bins, n_components, dtype):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("size", [1e-25, 1.0])
-def test_five_hundred_variables_do_not_underflow(engine, size):
+@pytest.mark.parametrize("size", [1e-25, 1.0, 1e5])
+def test_five_hundred_variables_neither_underflow_nor_overflow(engine, size):
     rng = np.random.default_rng(0)
     n_bins = [4] * 500
     codes, tables, mixing = random_case(rng, 20, n_bins, 3)

@@ -1,13 +1,16 @@
 """Tasks in threads: every task once, results in order, calls within calls, failures, and processes that fork."""
 
+import gc
 import multiprocessing
 import sys
 import threading
 import time
+import weakref
 
+import numpy as np
 import pytest
 
-from jointwise.engines.threads import in_threads
+from jointwise.engines.threads import _crew, in_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -93,3 +96,21 @@ def test_what_a_waiting_caller_raises_is_raised_where_it_was_called():
         return None
 
     assert in_threads(outer, 2, 2) == [None, "caught"]
+
+
+def test_nothing_is_kept_for_helpers_that_are_busy():
+    go_on = threading.Event()
+    n_helpers = _crew().helpers._max_workers
+    busy = [_crew().helpers.submit(go_on.wait, 20) for _ in range(n_helpers)]
+    try:
+        array = np.zeros(10)
+        kept = weakref.ref(array)
+        results = in_threads(lambda number, array=array: array + number, 3, 2)
+        result = weakref.ref(results[0])
+        del array, results
+        gc.collect()
+        assert kept() is None
+        assert result() is None
+    finally:
+        go_on.set()
+    assert all(each.result(timeout=20) for each in busy)

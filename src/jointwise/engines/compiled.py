@@ -1,8 +1,8 @@
 """The posterior-count pass compiled by numba: each thread takes a run of rows and fills its own table of sums.
 
-The product over columns uses the factors themselves, without logarithms. Where it becomes small (hundreds of columns)
-it is scaled up and the scale is kept. Sums are added run by run, so every repeat gives the same numbers. Other numbers
-of threads and the plain engine differ by rounding alone (about 1e-12 of the sums).
+The product over columns uses the factors themselves, without logarithms. Where it becomes very small or large (hundreds
+of columns) it is scaled to one and the scale is kept. Sums are added run by run, so every repeat gives the same
+numbers. Other numbers of threads and the plain engine differ by rounding alone (about 1e-12 of the sums).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from jointwise.engines.compiled_bundles import Bundles
 from jointwise.engines.compiled_parts import locked
 from jointwise.engines.threads import in_threads
 
-# The product is checked at least after this many columns, and scaled up if it is smaller than `_SMALL`. A factor is at
-# least `LEAST_FACTOR`, so it cannot underflow in between.
+# The product is checked at least after this many columns, and scaled to one if it is not between these. A factor is at
+# least `LEAST_FACTOR`, so it cannot underflow in between. Factors above one are large where a component holds few rows.
 _GUARD = 8
-_SMALL = 1e-60
+_SMALL, _LARGE = 1e-60, 1e60
 # Rows taken at a time: their posteriors and the tables of one column stay in the processor's nearest cache.
 _BLOCK = 256
 # Up to this many multiplications (rows x columns x components) one thread is faster than several.
@@ -146,7 +146,7 @@ def _run(
                     largest = posterior[i, 0]
                     for r in range(1, n_components):
                         largest = max(largest, posterior[i, r])
-                    if largest < _SMALL:
+                    if largest < _SMALL or largest > _LARGE:
                         scale[i] += np.log(largest)
                         for r in range(n_components):
                             posterior[i, r] /= largest

@@ -19,10 +19,13 @@ LEAST_POSTERIOR = 1e-16
 FAST = {"reassoc", "contract", "arcp", "nsz"}  # fast arithmetic in which infinite logarithms stay what they are
 
 
-def count_parts(n: int, n_bytes: int) -> int:
-    """Return the number of parts of n rows, each with sums of this many bytes; it does not depend on the machine."""
+def count_parts(n: int, n_bytes: int, least: int = 0) -> int:
+    """Return the number of parts of n rows, each with sums of this many bytes; it does not depend on the machine.
+
+    A part has at least `LEAST_PART` rows, or `least` if that is more.
+    """
     most = min(MOST_PARTS, PARTS_BYTES // max(n_bytes, 1))
-    return int(np.clip(n // LEAST_PART, 1, max(most, 1)))
+    return int(np.clip(n // max(LEAST_PART, least), 1, max(most, 1)))
 
 
 def locked(array: AnyArray) -> AnyArray:

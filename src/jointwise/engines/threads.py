@@ -103,9 +103,11 @@ class _Job(Generic[ResultT]):
             self._work(crew)
         finally:
             self._wait(crew, outer)
+            # helpers who are busy meet this job later: it must not keep arrays until then
+            del self._task
         if self._failures:
             raise self._failures[0]
-        return [self._results[number] for number in range(self._n_tasks)]
+        return [self._results.pop(number) for number in range(self._n_tasks)]
 
     def _work(self, crew: _Crew) -> None:
         """Take tasks until none is left."""

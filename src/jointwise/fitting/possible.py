@@ -119,4 +119,6 @@ def _with_trace(coefficients: FloatArray, weights: FloatArray) -> FloatArray:
     margin = (1 - TRACE) * margin + TRACE / len(margin)
     if (coefficients >= TRACE * margin[:, None]).all():
         return coefficients
-    return np.asarray((1 - TRACE) * coefficients + TRACE * margin[:, None])
+    mixed: FloatArray = (1 - TRACE) * coefficients + TRACE * margin[:, None]
+    mixed.flags.writeable = False  # so that the mixture needs no copy
+    return mixed

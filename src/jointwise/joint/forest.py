@@ -43,8 +43,8 @@ from jointwise.joint.simplex import log, simplex
 
 # Most pairs of states of two variables that become a mixture of products.
 MOST_PAIRS = 1 << 20
-# Most likelihoods of states held at once, of all nodes in a block of rows (64 MB).
-MOST_LIKELIHOODS = 1 << 23
+# Most likelihoods of states held at once, of all nodes in a block of rows (16 MB, and as much for each temporary).
+MOST_LIKELIHOODS = 1 << 21
 
 
 @dataclass(frozen=True, eq=False, repr=False)

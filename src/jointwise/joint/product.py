@@ -406,6 +406,7 @@ def stacked(
         for d, own, end in zip(used, coefficients, ends, strict=True):
             start = starts[id(d)]
             block[start : start + d.n_atoms, end - own[n].shape[1] : end] = own[n]
+        block.flags.writeable = False  # so that a mixture needs no copy
         out_dictionaries.append(reduce(add, distinct))
         out_coefficients.append(block)
     return out_dictionaries, out_coefficients

@@ -25,12 +25,15 @@ def log(values: FloatArray) -> FloatArray:
 def simplex(values: FloatArray, name: str, ndim: int, axis: int = 0) -> FloatArray:
     """Return a read-only copy whose sums along ``axis`` are one, or raise an error that says what is wrong.
 
+    What cannot be written to and is right already is returned as it is: mixtures of wide tables are large.
+
     >>> simplex([[0.5, 1.0], [0.5, 0.0]], "coefficients", 2)
     array([[0.5, 1. ],
            [0.5, 0. ]])
     """
+    is_locked = isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable
     try:
-        array = np.array(values, dtype=np.float64)
+        array = np.asarray(values, np.float64) if is_locked else np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be an array of numbers: {error}.") from error
     if array.ndim != ndim or array.size == 0:
@@ -42,6 +45,8 @@ def simplex(values: FloatArray, name: str, ndim: int, axis: int = 0) -> FloatArr
         where = "column" if axis == 0 else "row"
         raise InputError(f"{name} must sum to one in each {where}, got sums from {total.min()} to {total.max()}.")
     # a sum that is one but for rounding is left alone, so that a file read back gives the same bits
-    array /= np.where(np.abs(total - 1) < ROUNDING, 1.0, total)
+    scale = np.where(np.abs(total - 1) < ROUNDING, 1.0, total)
+    if (scale != 1).any():
+        array = array / scale
     array.flags.writeable = False
     return array

@@ -215,8 +215,9 @@ class Profile:
         return dict(given or {})
 
     def _check_known(self, what: str, names: Iterable[str]) -> None:
+        known = set(self.names)
         for name in names:
-            if name not in self.names:
+            if name not in known:
                 raise unknown_name(what, name, self.names)
 
     def axes(self, schema: Schema, n_bins: int, *, fine: Collection[str] = ()) -> tuple[Axis, ...]:
@@ -246,14 +247,15 @@ class Profile:
         """
         n_bins = check_integer("n_bins", n_bins, 1)
         self._check_known("column", schema.columns)
+        known, fine = set(schema.names), list(fine)
         for name in fine:
-            if name not in schema.names:
+            if name not in known:
                 raise unknown_name("column in `fine`:", name, schema.names)
         profile = dict(zip(self.names, self.columns, strict=True))
         axes = {variable.name: _axis(variable, profile.get(variable.name), n_bins) for variable in schema}
-        for variable in schema:
-            if variable.name in fine:
-                axes[variable.name] = _fine_axis(variable, profile[variable.name], axes[variable.name])
+        variables = {variable.name: variable for variable in schema}
+        for name in fine:
+            axes[name] = _fine_axis(variables[name], profile[name], axes[name])
         return tuple(axes.values())
 
 

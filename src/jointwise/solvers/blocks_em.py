@@ -33,7 +33,7 @@ from jointwise.engines.blocks import BlockComponents, BlockEngine, BlockSums
 from jointwise.exceptions import InputError
 from jointwise.solvers.accelerated import LEAST_MASS
 from jointwise.solvers.base import Solver
-from jointwise.solvers.factors import frozen
+from jointwise.solvers.factors import FrozenArrays, frozen
 
 # Two models are one if weights, means and covariances differ by less than this, in standard deviations.
 SAME = 0.02
@@ -88,7 +88,7 @@ class BlockFactors:
         for name in ("weights", "means", "covariances"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         for name in ("coefficients", "spikes"):
-            object.__setattr__(self, name, tuple(frozen(each) for each in getattr(self, name)))
+            object.__setattr__(self, name, FrozenArrays.of(getattr(self, name)))
 
     @property
     def n_components(self) -> int:
@@ -200,7 +200,7 @@ class BlocksProblem:
         d, sizes = len(self.scale), self.sizes(factors)
         away = factors.means - self.centre
         covariance = sizes * np.einsum("rij,ji->r", factors.precisions, self.scale) - d * (1 + np.log(sizes))
-        covariance += np.linalg.slogdet(factors.covariances)[1] - np.linalg.slogdet(self.scale)[1]
+        covariance += np.linalg.slogdet(factors.covariances)[1] - self._log_det_scale
         covariance += self.same_size * d * (1 / sizes - 1 + np.log(sizes))
         mean = np.einsum("ri,rij,rj->", away, factors.precisions, away)
         spikes = zip(self.spike_margins, factors.spikes, strict=True)
@@ -230,6 +230,11 @@ class BlocksProblem:
         """The share rho of the prior's rows that draws sizes to one."""
         return self.nu / SAME_SIZE
 
+    @cached_property
+    def _log_det_scale(self) -> float:
+        """The logarithm of the determinant of W."""
+        return float(np.linalg.slogdet(self.scale)[1])
+
     def maximised(self, factors: BlockFactors, sums: BlockSums, moments: Moments | None = None) -> BlockFactors:
         """Return the factors that maximise the expected log-posterior, from the sums of a pass at ``factors``.
 
@@ -243,11 +248,16 @@ class BlocksProblem:
             means,
             on_lattice(covariances, self.lattice),
             self._coefficients(factors, sums),
-            tuple(
-                # most columns have no spikes, and their tables one line of ones
-                _normalised(counts + self.beta * q[:, None], q) if len(q) > 1 else one
-                for q, counts, one in zip(self.spike_margins, sums.spikes, factors.spikes, strict=True)
-            ),
+            self._spikes(factors, sums),
+        )
+
+    def _spikes(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, ...]:
+        """Return the next probabilities of the spikes; most columns have none, and their tables one line of ones."""
+        if not any(len(q) > 1 for q in self.spike_margins):
+            return factors.spikes
+        return tuple(
+            _normalised(counts + self.beta * q[:, None], q) if len(q) > 1 else one
+            for q, counts, one in zip(self.spike_margins, sums.spikes, factors.spikes, strict=True)
         )
 
     def _coefficients(self, factors: BlockFactors, sums: BlockSums) -> tuple[FloatArray, ...]:
@@ -261,7 +271,7 @@ class BlocksProblem:
         counts = PosteriorCounts(np.concatenate(sums.counts), sums.totals, sums.log_likelihood)
         tables, prior = self.atoms.conditionals(factors.stacked), self.beta * self.margin
         found = frozen(self.atoms.update(point, counts, tables, np.ones(self.atoms.n_bins), prior))[1:]
-        return tuple(found[own] for own in self.atoms.slices)
+        return FrozenArrays.cut(found, self.atoms.slices)
 
     @cached_property
     def margin(self) -> FloatArray:

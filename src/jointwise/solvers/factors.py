@@ -33,7 +33,7 @@ class Factors:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen(self.weights))
-        object.__setattr__(self, "coefficients", tuple(frozen(b) for b in self.coefficients))
+        object.__setattr__(self, "coefficients", FrozenArrays.of(self.coefficients))
         for n, coefficients in enumerate(self.coefficients):
             if coefficients.ndim != 2 or coefficients.shape[1:] != self.weights.shape:
                 raise InputError(
@@ -52,7 +52,7 @@ class Factors:
         slices : sequence of slice
             Rows of each B_n, counted from the second row of the point.
         """
-        return cls(point[0], tuple(point[1:][rows] for rows in slices))
+        return cls(point[0], FrozenArrays.cut(frozen(point)[1:], slices))
 
     def reordered(self, order: Sequence[int] | IntArray) -> Factors:
         """Return the factors of the same variables in another order."""
@@ -84,3 +84,19 @@ def frozen(array: FloatArray) -> FloatArray:
     copy = np.array(array, dtype=np.float64)
     copy.setflags(write=False)
     return copy
+
+
+class FrozenArrays(tuple[FloatArray, ...]):
+    """Arrays that cannot be written to: a wide table has thousands, and they need not be looked through again."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, arrays: Sequence[FloatArray]) -> FrozenArrays:
+        """Return copies that cannot be written to; see `frozen`."""
+        return arrays if isinstance(arrays, FrozenArrays) else cls(frozen(array) for array in arrays)
+
+    @classmethod
+    def cut(cls, whole: FloatArray, slices: Sequence[slice]) -> FrozenArrays:
+        """Return parts of an array that cannot be written to."""
+        return cls(whole[rows] for rows in slices)

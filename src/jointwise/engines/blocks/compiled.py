@@ -29,6 +29,8 @@ BATCH = 64
 LEAST_AWAY = float(np.log(LEAST_POSTERIOR))
 # Covariances of up to this many columns are factorised side by side.
 MOST_TOGETHER = 24
+# Parts have at least a row for this many places in the tables: to clear and add up their sums takes as long otherwise.
+PLACES_PER_ROW = 4
 # Up to this many multiplications (rows x components x columns squared) one thread is faster than several.
 ONE_THREAD = 2_000_000
 
@@ -125,7 +127,8 @@ class CompiledBlockEngine(ScoringBlockEngine):
     def sums(self, components: BlockComponents) -> BlockSums:
         """One pass over the rows; see `BlockEngine`."""
         n, (F, d), mixture = len(self._rows.codes), components.means.shape, self._mixture(components)
-        n_parts = count_parts(n, mixture.tables.nbytes + 8 * F * (1 + d + d * d))
+        least = len(mixture.tables) // PLACES_PER_ROW
+        n_parts = count_parts(n, mixture.tables.nbytes + 8 * F * (1 + d + d * d), least)
         shapes = ((F,), (F, d), (F, d, d), mixture.tables.shape)
         sums = _Sums(*(np.zeros((n_parts, *shape)) for shape in shapes))
 
@@ -402,15 +405,14 @@ def _centre(mixture: _Mixture, o: AnyArray, r: int, n_rows: int, batch: _Batch) 
 @numba.njit(cache=True, nogil=True)
 def _log_norms(mixture: _Mixture, run: _Run, n_rows: int, n_places: int, batch: _Batch) -> None:
     """Write log lam[r] + log f(x | r) of each row of a batch, but for the squares of the Gaussian."""
-    F = len(mixture.log_weights)
-    for b in range(n_rows):
-        logs = batch.logs[b]
-        for r in range(F):
-            logs[r] = run.log_norms[r]
+    logs, places, tables, log_norms = batch.logs, batch.places, mixture.tables, run.log_norms
+    for b in range(n_rows):  # no views of rows: counting references to them would take longer
+        for r in range(len(log_norms)):
+            logs[b, r] = log_norms[r]
         for k in range(n_places):
-            table = mixture.tables[batch.places[b, k]]
-            for r in range(F):
-                logs[r] += table[r]
+            place = places[b, k]
+            for r in range(len(log_norms)):
+                logs[b, r] += tables[place, r]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -462,31 +464,33 @@ def _squares(
 def _posteriors(rows: _Rows, sums: _Sums, n_rows: int, n_places: int, batch: _Batch) -> float:
     """Turn logarithms into weighted posteriors, add them to the counts, and return the log-likelihood."""
     each = 1 if len(rows.weights) > 1 else 0  # a single weight stands for all rows
+    logs, places, counts = batch.logs, batch.places, sums.counts
     likelihood = 0.0
     for b in range(n_rows):
-        weight, posteriors = rows.weights[batch.rows[b] * each], batch.logs[b]
-        likelihood += weight * _to_posteriors(posteriors, weight)
+        weight = rows.weights[batch.rows[b] * each]
+        likelihood += weight * _to_posteriors(logs, b, weight)
         for k in range(n_places):
-            counts = sums.counts[batch.places[b, k]]
-            for r in range(len(posteriors)):
-                counts[r] += posteriors[r]
+            place = places[b, k]
+            for r in range(logs.shape[1]):
+                counts[place, r] += logs[b, r]
     return likelihood
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _to_posteriors(logs: AnyArray, weight: float) -> float:
-    """Turn logarithms into posteriors times a weight, in place; return the log of their sum."""
+def _to_posteriors(logs: AnyArray, b: int, weight: float) -> float:
+    """Turn the logarithms of a row into posteriors times a weight, in place; return the log of their sum."""
+    n_components = logs.shape[1]
     top = -np.inf
-    for r in range(len(logs)):
-        top = max(top, logs[r])
+    for r in range(n_components):
+        top = max(top, logs[b, r])
     total = 0.0
-    for r in range(len(logs)):
-        away = logs[r] - top
-        logs[r] = np.exp(away) if away > LEAST_AWAY else 0.0
-        total += logs[r]
+    for r in range(n_components):
+        away = logs[b, r] - top
+        logs[b, r] = np.exp(away) if away > LEAST_AWAY else 0.0
+        total += logs[b, r]
     share = weight / total
-    for r in range(len(logs)):
-        logs[r] *= share
+    for r in range(n_components):
+        logs[b, r] *= share
     log_sum: float = top + np.log(total)
     return log_sum
 

@@ -57,6 +57,8 @@ class Design:
         Variance of each column of the block, in its units w.
     chosen : mapping of str to Dictionary
         The dictionaries behind warps and other columns, by name.
+    atoms : StackedAtoms
+        Bin masses of the dictionaries, of the other columns.
     """
 
     schema: Schema
@@ -68,6 +70,7 @@ class Design:
     slopes: FloatArray
     spreads: FloatArray
     chosen: Mapping[str, Dictionary]
+    atoms: StackedAtoms
 
     @classmethod
     def of(
@@ -105,16 +108,18 @@ class Design:
             slopes.append(_root_mean_square(column, own.log_slope(column.values)))
             spreads.append(column.mean_of((w - column.mean_of(w)) ** 2))
         axes = tuple(rows.axes[n] if n in member.columns else coarse[n] for n in range(len(coarse)))
+        dictionaries = tuple(chosen[n] for n in others)
         return cls(
             rows.schema,
             axes,
             member.columns,
             member.left_out,
             tuple(warps),
-            tuple(chosen[n] for n in others),
+            dictionaries,
             np.array(slopes),
             np.array(spreads),
             {rows.schema.names[n]: dictionary for n, dictionary in chosen.items()},
+            _atoms(rows, dictionaries, [coarse[n] for n in others]),
         )
 
     @cached_property
@@ -133,22 +138,14 @@ class Design:
         values = [warp(interval_values(self.axes[n])) for n, warp in zip(self.columns, self.warps, strict=True)]
         return BlockLayout(tuple(axis.n_bins for axis in self.axes), self.columns, tuple(values), self.others)
 
-    @cached_property
-    def atoms(self) -> StackedAtoms:
-        """Bin masses of the dictionaries, of the other columns."""
-        return StackedAtoms(all_masses(self.dictionaries, [self.axes[n] for n in self.others]))
-
     def coded(self, rows: Rows) -> Rows:
         """Return rows with `axes`."""
         same = all(own is other for own, other in zip(self.axes, rows.axes, strict=True))
-        return rows if same else rows.regrouped(self.axes)
+        return rows if same else found_once(rows, ("coded", self.columns), lambda: rows.regrouped(self.axes))
 
     def problem(self, rows: Rows, nu: float, beta: float) -> BlocksProblem:
         """Return the problem of fitting rows with `axes`; its scale is that of independent columns."""
-        margins = [
-            simplex_weights(masses, rows.marginal(n), prior=margin_prior(dictionary, rows.n_rows))
-            for n, masses, dictionary in zip(self.others, self.atoms.masses, self.dictionaries, strict=True)
-        ]
+        margins = self._margins(rows)
         shares, centre = [], np.zeros(len(self.columns))
         for c, (n, w) in enumerate(zip(self.columns, self.layout.values, strict=True)):
             counts = rows.marginal(n)
@@ -163,7 +160,7 @@ class Design:
             rows.block_engine(self.layout),
             rows.n_rows,
             self.atoms,
-            tuple(margins),
+            margins,
             tuple(shares),
             centre,
             np.diag(self.spreads + trace),
@@ -172,6 +169,18 @@ class Design:
             nu,
             beta,
         )
+
+    def _margins(self, rows: Rows) -> tuple[FloatArray, ...]:
+        """Return the coefficients of the other columns' own fits."""
+
+        def find() -> tuple[StackedAtoms, tuple[FloatArray, ...]]:
+            margins = (
+                simplex_weights(masses, rows.marginal(n), prior=margin_prior(dictionary, rows.n_rows))
+                for n, masses, dictionary in zip(self.others, self.atoms.masses, self.dictionaries, strict=True)
+            )
+            return self.atoms, tuple(margins)
+
+        return found_once(rows, ("margins", id(self.atoms)), find)[1]  # the atoms are kept too, so their id is theirs
 
     @cached_property
     def _steps(self) -> FloatArray:
@@ -229,6 +238,15 @@ class Design:
         of_all = np.minimum(own.sum(axis=0), 0.999)
         some = np.clip((found.sum(axis=0) - of_all) / (1 - of_all), 0.0, 1.0)
         return np.asarray(np.maximum(found - (1 - some) * own, 0.0))
+
+
+def _atoms(rows: Rows, dictionaries: tuple[Dictionary, ...], axes: Sequence[Axis]) -> StackedAtoms:
+    """Return the bin masses of dictionaries on the axes of their columns."""
+
+    def find() -> tuple[tuple[Dictionary, ...], StackedAtoms]:
+        return dictionaries, StackedAtoms(all_masses(dictionaries, axes))
+
+    return found_once(rows, ("atoms", *map(id, dictionaries)), find)[1]  # the dictionaries are kept too, as their ids
 
 
 def _root_mean_square(column: Counted, logs: FloatArray) -> float:
