@@ -130,7 +130,7 @@ def predicting_weights(rows: FloatArray, others: FloatArray, counts: FloatArray)
 
     starts = np.log(first), -np.average(g, axis=0, weights=np.maximum(known, 1 / total))
     ends = [minimize(loss, start, jac=True, method="BFGS", options={"gtol": LEAST_SLOPE}) for start in starts]
-    return np.maximum(softmax(min(ends, key=lambda end: end.fun).x), np.finfo(float).tiny)
+    return np.asarray(np.maximum(softmax(min(ends, key=lambda end: end.fun).x), np.finfo(float).tiny))
 
 
 def answering_weights(
