@@ -165,7 +165,16 @@ def _expert_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
             yield expert.name, "dropped", held_out, "", ""
             continue
         components = str(expert.fit.density.n_components)
-        yield expert.name, f"{expert.weight:.2f}", held_out, components, _chosen(expert.fit)
+        yield expert.name, _weight(expert.weight), held_out, components, _chosen(expert.fit)
+
+
+def _weight(weight: float) -> str:
+    """Show a weight, which may be tiny where a target is predicted.
+
+    >>> _weight(0.257), _weight(3e-8)
+    ('0.26', '3e-08')
+    """
+    return f"{weight:.2f}" if weight >= 0.005 else f"{weight:.0e}"
 
 
 def _chosen(fit: AnyFit) -> str:
