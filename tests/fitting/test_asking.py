@@ -224,6 +224,19 @@ def test_experts_far_behind_are_asked_if_they_tell_of_the_target(n_folds: int) -
     assert weights_for_target(work, asked, range(n_folds))["telling"] > 0.9
 
 
+def test_an_expert_is_kept_for_what_it_tells_of_the_target_not_for_its_weight() -> None:
+    """Each of two experts knows half of the rows well. One is 30 nats denser, so its weight must be tiny."""
+    first, counts = np.arange(100) < 50, np.full(100, 20.0)
+    chances = {"dense": np.where(first, 0.99, 0.4), "telling": np.where(first, 0.4, 0.99), "silent": np.full(100, 0.3)}
+    others = {"dense": np.zeros(100), "telling": np.full(100, -30.0), "silent": np.full(100, -30.0)}
+    asked = Asked({name: others[name] + np.log(chances[name]) for name in chances}, counts, {}, [])
+    work = telling_work(1, **{name: Telling(-1.0, 0.5) for name in chances})
+    work.others.update({(name, 0): log for name, log in others.items()})
+    found = weights_for_target(work, asked, [0])
+    assert set(found) == {"dense", "telling"}
+    assert found["dense"] < 1e-9
+
+
 def test_log_densities_without_the_target_are_those_of_the_last_priors() -> None:
     work = telling_work(1, a=Telling(-1.0, 0.5), b=Telling(-1.0, 0.6))
     ask(work, [(Some(100, 2), Some(200, 2))])

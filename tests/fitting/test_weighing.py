@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from jointwise.fitting import weighing
 from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.weighing import (
     LEAST_LOSS,
@@ -15,6 +14,7 @@ from jointwise.fitting.weighing import (
     PRIOR_ROWS,
     TARGET_PRIOR,
     answering_weights,
+    changes_without,
     kept_weights,
     losses_without,
     mean_log,
@@ -88,14 +88,26 @@ def test_weights_predict_a_column_best(seed: int, k: int, n: int) -> None:
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 4))
-def test_no_step_lowers_the_prediction_of_a_column(seed: int, k: int) -> None:
+def test_weights_are_no_worse_than_either_start(seed: int, k: int) -> None:
     rows, others, counts = with_classes(seed, k, 30)
-    scores = [target_objective(stacking_weights(rows, counts), rows, others, counts)]
-    for steps in range(1, 12):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(weighing, "MOST_STEPS", steps)
-            scores.append(target_objective(predicting_weights(rows, others, counts), rows, others, counts))
-    assert (np.diff(scores) >= -1e-9).all()
+    density = np.random.default_rng(seed).normal(0, 20, k)  # some experts are far denser than others
+    rows, others = rows + density, others + density
+    even = softmax(-np.average(others, axis=0, weights=counts))
+    found = target_objective(predicting_weights(rows, others, counts), rows, others, counts)
+    for start in (stacking_weights(rows, counts), even):
+        assert found >= target_objective(start, rows, others, counts) - 1e-6
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 40))
+def test_changes_are_those_of_the_sum_without_each_expert(seed: int, k: int, n: int) -> None:
+    rows, others, counts = with_classes(seed, k, n)
+    weights = np.random.default_rng(seed).dirichlet(np.ones(k))
+    found = changes_without(rows, others, counts, weights)
+    told = np.log(np.exp(rows) @ weights / (np.exp(others) @ weights))
+    for without in range(k):
+        left = np.where(np.arange(k) == without, 0.0, weights)
+        alone = np.log(np.exp(rows) @ left / (np.exp(others) @ left))
+        assert found[without] == pytest.approx(counts @ np.abs(told - alone) / counts.sum(), rel=1e-6, abs=1e-9)
 
 
 def test_the_best_expert_of_rows_need_not_predict_a_column_best() -> None:
@@ -231,8 +243,14 @@ def test_an_expert_that_another_stands_for_is_dropped() -> None:
     def weigh(names: list[str]) -> np.ndarray:
         return stacking_weights(of(names), np.ones(200))
 
-    def lost(names: list[str], weights: np.ndarray) -> np.ndarray:
+    def worth(names: list[str], weights: np.ndarray) -> np.ndarray:
         return losses_without(of(names), np.ones(200), weights) / LEAST_LOSS
 
     assert set(kept_weights(["a", "b"], weigh)) == {"a", "b"}
-    assert kept_weights(["a", "b"], weigh, lost) == {"a": 1.0}
+    assert kept_weights(["a", "b"], weigh, worth) == {"a": 1.0}
+
+
+def test_losses_are_known_where_one_expert_has_nearly_all_of_the_weight() -> None:
+    logs, weights = np.log([[1e-20, 0.5], [1e-20, 0.25]]), np.array([1.0, 1e-20])
+    expected = [np.log([1.5e-20 / 0.5, 1.25e-20 / 0.25]).mean(), np.log([1.5, 1.25]).mean()]
+    np.testing.assert_allclose(losses_without(logs, np.ones(2), weights), expected)

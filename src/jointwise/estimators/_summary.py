@@ -12,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from jointwise._checks import shown, warn_caller
 from jointwise.fitting import Fit
 from jointwise.fitting.blocks import BlockFit
+from jointwise.fitting.by_class import ClassFit
+from jointwise.fitting.learners import AnyFit
 from jointwise.fitting.stack import StackFit
 from jointwise.fitting.trees import TreeFit
 from jointwise.joint.density import JointDensity
@@ -163,11 +165,22 @@ def _expert_cells(fit: StackFit) -> Iterator[tuple[str, ...]]:
             yield expert.name, "dropped", held_out, "", ""
             continue
         components = str(expert.fit.density.n_components)
-        yield expert.name, f"{expert.weight:.2f}", held_out, components, _chosen(expert.fit)
+        yield expert.name, _weight(expert.weight), held_out, components, _chosen(expert.fit)
 
 
-def _chosen(fit: Fit | BlockFit | TreeFit) -> str:
+def _weight(weight: float) -> str:
+    """Show a weight, which may be tiny where a target is predicted.
+
+    >>> _weight(0.257), _weight(3e-8)
+    ('0.26', '3e-08')
+    """
+    return f"{weight:.2f}" if weight >= 0.005 else f"{weight:.0e}"
+
+
+def _chosen(fit: AnyFit) -> str:
     """What a fit has chosen, in short."""
+    if isinstance(fit, ClassFit):
+        return f"{len(fit.fits)} classes by themselves"
     n_models = len(fit.final) or 1
     each = f"{n_models} x " * (n_models > 1)
     if isinstance(fit, BlockFit):

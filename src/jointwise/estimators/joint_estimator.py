@@ -22,6 +22,7 @@ from jointwise.estimators.tree_mixture import TreeMixture
 from jointwise.exceptions import InputError, MisfitWarning
 from jointwise.fitting.blocks import choose_columns, is_positive
 from jointwise.fitting.blocks.warps import WarpName
+from jointwise.fitting.by_class import by_class, has_classes
 from jointwise.fitting.checkpoint import open_checkpoint
 from jointwise.fitting.stack import IDENTIFYING, StackFit, StackOptions, fit_stack
 from jointwise.fitting.trees import MOST_COLUMNS
@@ -30,6 +31,8 @@ from jointwise.rows.base import Rows
 
 # Warps of the blocks that are stacked.
 STACKED_WARPS: tuple[WarpName, ...] = ("none", "joint", "log", "scores")
+# Where the target is a class, these are stacked twice: learned from all rows, and from those of each class.
+BY_CLASS = ("jupad", "blocks_none")
 # Fewer columns of numbers have no correlation that a Gaussian block could add.
 LEAST_BLOCK = 2
 # Fewer columns have no tree.
@@ -56,10 +59,12 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     ----------
     experts : "auto" or list of (name, estimator)
         What is stacked. "auto" is ``JUPAD()``, four kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
-        2,000 rows and four columns on ``TreeMixture("many")``. A table with fewer than two columns of numbers for a
-        block has no blocks, one with fewer than two positive columns no block of logarithms, and one column has JUPAD
-        alone. What this estimator says about columns and the fit replaces what they say: `kinds`, `supports`, `steps`,
-        `drop`, `keep`, `missing`, `n_bins`, `device` and below.
+        2,000 rows and four columns on ``TreeMixture("many")``. Where `target` is a class with 20 rows or more in each
+        category, ``JUPAD()`` and ``GaussianBlocks("none")`` are also learned from the rows of each class by themselves.
+        A table with fewer than two columns of numbers for a block has no blocks, one with fewer than two positive
+        columns no block of logarithms, and one column has JUPAD alone. What this estimator says about columns and the
+        fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`, `missing`, `n_bins`, `device` and
+        below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     supports : mapping of column names to (low, high) or None, optional
@@ -231,6 +236,8 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
             clone(expert).set_params(**shared).learner(name, columns, alone=len(experts) == 1)
             for name, expert in experts
         ]
+        if isinstance(self.experts, str) and options.target is not None and has_classes(rows, options.target):
+            learners += [by_class(learner, options.target) for learner in learners if learner.name in BY_CLASS]
         checkpoint = open_checkpoint(rows, options, rng, IDENTIFYING)
         return fit_stack(
             rows,

@@ -21,9 +21,12 @@ from jointwise.fitting.crosstabs import Crosstabs
 from jointwise.fitting.learners import LOOK, Work
 from jointwise.fitting.weighing import (
     LEAST_CELL_LOSS,
+    LEAST_CHANGE,
     LEAST_ERRORS,
     LEAST_LOSS,
+    LEAST_WEIGHT,
     answering_weights,
+    changes_without,
     kept_weights,
     losses_without,
     mean_and_error,
@@ -36,6 +39,8 @@ from jointwise.rows.coded import CodedRows
 # An expert that has less weight than this after a short look, or by which a held-out row gains no more than this many
 # nats nor more than noise, and is this far behind the best, is left: a few odd rows are all it could serve.
 LOOK_WEIGHT, LOOK_GAIN, FAR_BEHIND = 0.05, 0.02, 1.0
+# Such an expert is asked all the same if it has this many times the weight, or the say, that a target needs.
+LOOK_TARGET = 5.0
 # Weaker priors are kept if a held-out row gains this many nats by them, and more than noise.
 LEAST_GAIN = 5e-3
 
@@ -67,7 +72,7 @@ def _ask_first(work: Work, part: CodedRows, rest: CodedRows, X: FloatArray) -> t
     kinds of experts are asked side by side.
     """
     logs, counts = work.looks(rest, X), _counts(part)
-    telling = _telling(work, Asked(logs, counts, {}, []), [LOOK], LOOK_WEIGHT)
+    telling = _telling(work, Asked(logs, counts, {}, []), [LOOK], LOOK_TARGET)
     asked = looked(logs, counts, list(work.learners), telling)
 
     def ask_in_turn(names: Iterable[str], found: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -189,30 +194,38 @@ def weights_for_answers(work: Work, asked: Asked, tables: Crosstabs) -> dict[str
 
     met = tables.counts(asked.counts[: len(tables.cells)])
 
-    def lost(names: list[str], weights: FloatArray) -> FloatArray:
-        return np.maximum(asked.lost(names, weights), losses_without(cells(names), met, weights) / LEAST_CELL_LOSS)
+    def worth(names: list[str], weights: FloatArray) -> FloatArray:
+        lost = np.maximum(asked.lost(names, weights), losses_without(cells(names), met, weights) / LEAST_CELL_LOSS)
+        return np.minimum(weights / LEAST_WEIGHT, lost)
 
-    found = kept_weights(asked.known, weigh, lost)
+    found = kept_weights(asked.known, weigh, worth)
     return found if asked.loss(found) <= work.most_loss else asked.weights
 
 
-def _telling(work: Work, asked: Asked, folds: Sequence[int], least: float = 0.0) -> dict[str, float]:
-    """Return the experts that a target is predicted by, with some least weight; none where there is no target."""
-    if work.target is None or not asked.known:
-        return {}
-    return {name: weight for name, weight in weights_for_target(work, asked, folds).items() if weight >= least}
+def _telling(work: Work, asked: Asked, folds: Sequence[int], least: float = 1.0) -> dict[str, float]:
+    """Return the experts that a target is predicted by; none where there is no target."""
+    return {} if work.target is None or not asked.known else weights_for_target(work, asked, folds, least)
 
 
-def weights_for_target(work: Work, asked: Asked, folds: Sequence[int]) -> dict[str, float]:
-    """Return the weights that predict a column of the rows that some folds hold out best from the others."""
+def weights_for_target(work: Work, asked: Asked, folds: Sequence[int], least: float = 1.0) -> dict[str, float]:
+    """Return the weights that predict a column of the rows that some folds hold out best from the others.
+
+    An expert is dropped if it has next to no weight, and next to no say: one with a far higher density of rows than the
+    others decides at any weight. Of an expert, ``least`` times as much of either is asked for.
+    """
     others = {name: np.concatenate([work.others[name, fold] for fold in folds]) for name in asked.known}
 
-    def weigh(names: list[str]) -> FloatArray:
-        return predicting_weights(
-            asked.stacked(names), np.stack([others[name] for name in names], axis=1), asked.counts
-        )
+    def without(names: list[str]) -> FloatArray:
+        return np.stack([others[name] for name in names], axis=1)
 
-    return kept_weights(asked.known, weigh)
+    def weigh(names: list[str]) -> FloatArray:
+        return predicting_weights(asked.stacked(names), without(names), asked.counts)
+
+    def worth(names: list[str], weights: FloatArray) -> FloatArray:
+        changes = changes_without(asked.stacked(names), without(names), asked.counts, weights)
+        return np.maximum(weights / LEAST_WEIGHT, changes / LEAST_CHANGE) / least
+
+    return kept_weights(asked.known, weigh, worth)
 
 
 @dataclass(frozen=True)
@@ -250,7 +263,9 @@ class Asked:
     @property
     def last_weights(self) -> dict[str, float]:
         """The same of those without which these rows lose something."""
-        return kept_weights(self.known, self._weigh, self.lost)
+        return kept_weights(
+            self.known, self._weigh, lambda names, found: np.minimum(found / LEAST_WEIGHT, self.lost(names, found))
+        )
 
     def _weigh(self, names: list[str]) -> FloatArray:
         return stacking_weights(self.stacked(names), self.counts)

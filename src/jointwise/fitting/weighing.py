@@ -26,7 +26,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp, softmax
 
 from jointwise._typing import FloatArray
 from jointwise.fitting.crosstabs import N_COLUMNS, Crosstabs
@@ -38,6 +39,9 @@ PRIOR_ROWS = 0.5
 # An expert with less weight than this is dropped, and in the end one without which the mean of held-out rows, or of
 # their cells, loses less than so many nats.
 LEAST_WEIGHT, LEAST_LOSS, LEAST_CELL_LOSS = 0.01, 1e-3, 1e-5
+# Where one column is predicted, an expert with less weight stays if its log-probabilities change more than this without
+# it, in the mean over held-out rows.
+LEAST_CHANGE = 1e-3
 # How far below the best expert a log-density can count, so that no single row decides.
 LOWEST = -700.0
 # Weights are found to this mean log-likelihood, in nats.
@@ -50,8 +54,8 @@ CROSSTAB_ROWS = 2_000
 LEAST_ERRORS = 2.0
 # Where one column is predicted, the weights that predict rows best count as this many rows.
 TARGET_PRIOR = 2.0
-# Steps towards the weights that predict a column end when the mean gains less than this, in nats, or after so many.
-LEAST_STEP, MOST_STEPS = 1e-8, 2_000
+# The search for the weights that predict a column ends when no slope of the mean, in nats, is larger.
+LEAST_SLOPE = 1e-6
 # Bisections of the odds t / (1 - t), and between which odds: below them cells count for nothing, above them for all.
 N_BISECTIONS, LEAST_ODDS, MOST_ODDS = 16, 1e-1, 1e6
 
@@ -83,14 +87,14 @@ def _relative(logs: FloatArray) -> FloatArray:
 def predicting_weights(rows: FloatArray, others: FloatArray, counts: FloatArray) -> FloatArray:
     r"""Return the weights of experts whose sum predicts one column best from the others; shape (K,).
 
-    With :math:`f_k` the density of a row and :math:`g_k` that of its other columns, a step is
+    With :math:`f_k` the density of a row, :math:`g_k` that of its other columns, and :math:`w_k` proportional to
+    :math:`e^{t_k}`, the objective has the slopes
 
-    .. math:: w_k \leftarrow \frac{w_k \sum_i c_i f_k(i) / \sum_l w_l f_l(i) + a v_k}
-              {\sum_i c_i g_k(i) / \sum_l w_l g_l(i) + a}
+    .. math:: \sum_i c_i \Big( \frac{w_k f_k(i)}{\sum_l w_l f_l(i)} - \frac{w_k g_k(i)}{\sum_l w_l g_l(i)} \Big)
+              + a (v_k - w_k)
 
-    and then a scale. It maximises a bound from below that touches the objective at w: that of EM for the first
-    logarithm and a tangent for the second. So no step lowers the objective. The problem is not concave, and the steps
-    begin at v, the weights that predict rows best.
+    in :math:`t_k`. The problem is not concave. The search begins at v, the weights that predict rows best, and where
+    all experts have the same say on the average row, whatever their densities are; the better end is returned.
 
     Parameters
     ----------
@@ -111,22 +115,22 @@ def predicting_weights(rows: FloatArray, others: FloatArray, counts: FloatArray)
     (array([0.98, 0.02]), array([0.03, 0.97]))
     """
     known = np.where(np.isneginf(rows).all(axis=1), 0.0, counts)  # a row impossible for all says nothing
-    f, g = _relative(rows), _relative(others)
-    first = weights = stacking_weights(rows, counts)
-    least = LEAST_STEP * max(float(known.sum()), 1.0)
-    reached = -np.inf
-    for _ in range(MOST_STEPS):
+    f, g = np.log(_relative(rows)), np.log(_relative(others))
+    first = stacking_weights(rows, counts)
+    total = max(float(known.sum()), 1.0)
+
+    def loss(t: FloatArray) -> tuple[float, FloatArray]:
+        weights = softmax(t)
         # sums, not products of matrices: these add in an order that depends on the number of threads
-        in_rows, in_others = (f * weights).sum(axis=1), (g * weights).sum(axis=1)
-        value = float((known * np.log(in_rows / in_others)).sum() + TARGET_PRIOR * (first * np.log(weights)).sum())
-        if value - reached <= least:
-            break
-        reached = value
-        gains = ((known / in_rows)[:, None] * f).sum(axis=0)
-        costs = ((known / in_others)[:, None] * g).sum(axis=0)
-        found = (weights * gains + TARGET_PRIOR * first) / (costs + TARGET_PRIOR)
-        weights = found / found.sum()
-    return weights
+        in_rows, in_others = softmax(f + t, axis=1), softmax(g + t, axis=1)
+        value = (known * (logsumexp(f + t, axis=1) - logsumexp(g + t, axis=1))).sum()
+        value += TARGET_PRIOR * (first * log_softmax(t)).sum()
+        slopes = (known[:, None] * (in_rows - in_others)).sum(axis=0) + TARGET_PRIOR * (first - weights)
+        return -value / total, -slopes / total
+
+    starts = np.log(first), -np.average(g, axis=0, weights=np.maximum(known, 1 / total))
+    ends = [minimize(loss, start, jac=True, method="BFGS", options={"gtol": LEAST_SLOPE}) for start in starts]
+    return np.asarray(np.maximum(softmax(min(ends, key=lambda end: end.fun).x), np.finfo(float).tiny))
 
 
 def answering_weights(
@@ -223,15 +227,46 @@ def losses_without(logs: FloatArray, counts: FloatArray, weights: FloatArray) ->
     array([0.03, 0.03, 0.46])
     """
     shares = _relative(logs) * weights
-    others = shares @ (1 - np.eye(len(weights))) / (1 - weights)  # no difference: one expert may be all of the sum
+    rest = 1 - np.eye(len(weights))  # sums, not differences: one expert may be nearly all of the sum
+    others = shares @ rest / (weights @ rest)
     with np.errstate(divide="ignore"):
         return np.asarray(np.average(np.log(shares.sum(axis=1)[:, None] / others), axis=0, weights=counts))
+
+
+def changes_without(rows: FloatArray, others: FloatArray, counts: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return how far log-probabilities of a column change without each expert, in the mean over rows; shape (K,).
+
+    Parameters
+    ----------
+    rows, others : arrays of shape (n, K)
+        Log-density of each row under each expert, with the column and without it.
+    counts : array of shape (n,)
+        How often each row counts.
+    weights : array of shape (K,)
+        Of several experts.
+
+    Examples
+    --------
+    The first expert is far denser, and has as much say at a weight of one in a million.
+
+    >>> others = np.log([[1.0, 1e-6]])
+    >>> changes_without(others + np.log([0.5, 0.9]), others, np.ones(1), np.array([1e-6, 1 - 1e-6])).round(2)
+    array([0.25, 0.34])
+    """
+    f, g = np.log(_relative(rows)), np.log(_relative(others))
+    told = sum_logs(f, weights) - sum_logs(g, weights)
+    found = np.empty(len(weights))
+    for k in range(len(weights)):
+        rest = np.delete(np.arange(len(weights)), k)
+        alone = sum_logs(f[:, rest], weights[rest]) - sum_logs(g[:, rest], weights[rest])
+        found[k] = np.average(np.abs(told - alone), weights=counts)
+    return found
 
 
 def kept_weights(
     names: Sequence[str],
     weigh: Callable[[list[str]], FloatArray],
-    lost: Callable[[list[str], FloatArray], FloatArray] | None = None,
+    worth: Callable[[list[str], FloatArray], FloatArray] = lambda _, weights: weights / LEAST_WEIGHT,
 ) -> dict[str, float]:
     """Return the weights of the experts that are worth keeping: one after the other is dropped, the least first.
 
@@ -240,19 +275,16 @@ def kept_weights(
     names : sequence of str
     weigh : callable
         Returns the weights of some experts.
-    lost : callable, optional
-        Returns what is lost without each of some experts with weights, in units of what is worth keeping one for. By
-        default an expert is dropped for its weight alone.
+    worth : callable
+        Returns what each of some experts with weights is worth; less than one is not worth keeping it. By default it
+        is the weight alone.
     """
     left = list(names)
     while True:
         found = weigh(left)
-        worth = found / LEAST_WEIGHT
-        if lost is not None and len(left) > 1:
-            worth = np.minimum(worth, lost(left, found))
-        if len(left) == 1 or worth.min() >= 1:
+        if len(left) == 1 or (worths := worth(left, found)).min() >= 1:
             return dict(zip(left, found.tolist(), strict=True))
-        left.pop(int(np.argmin(worth)))
+        left.pop(int(np.argmin(worths)))
 
 
 def by_crosstabs(rows: Rows, loss: float = MOST_LOSS) -> bool:

@@ -1,0 +1,149 @@
+r"""One density for each class, and their sum.
+
+.. math:: f(x, y) = P(y) \, f_y(x)
+
+An expert of all rows learns the class as one column among many, and its components may hold several classes. Here each
+class is learned from its own rows, and has components of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jointwise._typing import FloatArray
+from jointwise.fitting.blocks import BlockFit, BlockOptions
+from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.options import Options
+from jointwise.fitting.result import Ended, Fit, level_counts
+from jointwise.fitting.trees import TreeFit, TreeOptions
+from jointwise.joint.density import JointDensity
+from jointwise.joint.events import Values
+from jointwise.rows.base import Rows
+from jointwise.rows.coded import CodedRows
+from jointwise.solvers import Solution
+
+if TYPE_CHECKING:
+    from jointwise.fitting.learners import Callback, Known, Learner
+
+# Each class has at least this many rows.
+LEAST_ROWS = 20
+
+# What each class has, by its code.
+Each = Mapping[int, Any]
+
+
+@dataclass(frozen=True)
+class ClassFit(Ended):
+    """The fits of all classes.
+
+    Parameters
+    ----------
+    density : JointDensity
+        The sum of their densities, each with the share of its rows.
+    fits : mapping of int to fit
+        By the code of the class.
+    level_counts : mapping of str to array
+        Rows at each level of each categorical column, by name.
+    """
+
+    density: JointDensity
+    fits: Mapping[int, Fit | BlockFit | TreeFit]
+    level_counts: Mapping[str, FloatArray]
+
+    @property
+    def options(self) -> Options | BlockOptions | TreeOptions:
+        """Options of the fits, the same for all classes."""
+        return next(iter(self.fits.values())).options
+
+    @property
+    def stages(self) -> dict[str, Solution[Any]]:
+        """How each stage of the fits went."""
+        return {f"class {c}: {stage}": run for c, fit in self.fits.items() for stage, run in fit.stages.items()}
+
+    @property
+    def final(self) -> tuple[Solution[Any], ...]:  # type: ignore[override]  # a property here
+        """The runs whose answers the densities of the classes are."""
+        return tuple(run for fit in self.fits.values() for run in fit.final)
+
+
+def has_classes(rows: Rows, target: str) -> bool:
+    """Whether a column has several categories, a category in every row, and enough rows in each that has any."""
+    n = rows.schema.index(target)
+    if rows.schema[target].categories is None:
+        return False
+    counts = rows.marginal(n)
+    met = counts[counts > 0]
+    return (
+        len(met) > 1
+        and bool(met.min() >= LEAST_ROWS)
+        and bool(np.isclose(met.sum(), rows.n_rows))
+        and isinstance(rows, CodedRows)
+        and not isinstance(rows.codes, np.memmap)
+    )
+
+
+def by_class(learner: Learner, target: str) -> Learner:
+    """Return a learner that learns the rows of each class by themselves.
+
+    Parameters
+    ----------
+    learner : Learner
+        Of one class. It is one at which a short look is taken, and whose prior stays.
+    target : str
+        The column of the class.
+    """
+    learned = learner.look
+    assert learned is not None
+
+    def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
+        return joined({c: learned(part, own, known) for c, part, own in classes(rows, target, rng)}, rows, target)
+
+    def choose(
+        rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known, _: Mapping[str, Any]
+    ) -> Each:
+        return {
+            c: learner.choose(part, own, checkpoint.section(f"class {c}", own), known, {})
+            for c, part, own in classes(rows, target, rng)
+        }
+
+    def fit(
+        rows: Rows, choice: Each, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
+    ) -> ClassFit:
+        fits: dict[int, Any] = {
+            c: learner.fit(part, choice[c], own, callback, checkpoint.section(f"class {c}", own))
+            for c, part, own in classes(rows, target, rng)
+        }
+        density = joined({c: fit.density for c, fit in fits.items()}, rows, target)
+        return ClassFit(density, fits, level_counts(rows.schema, rows.column_counts))
+
+    return replace(
+        learner,
+        name=f"{learner.name}_by_class",
+        look=look,
+        choose=choose,
+        single=lambda choice: {c: learner.single(own) for c, own in choice.items()},
+        fit=fit,
+        in_folds=lambda choice: {c: learner.in_folds(own) for c, own in choice.items()},
+        weaker=lambda _: None,
+    )
+
+
+def classes(rows: Rows, target: str, rng: np.random.Generator) -> Iterator[tuple[int, CodedRows, np.random.Generator]]:
+    """Yield the code of each class that has rows, these rows, and a generator for it."""
+    assert isinstance(rows, CodedRows)
+    n = rows.schema.index(target)
+    met = np.flatnonzero(rows.marginal(n))
+    for c, seed in zip(met.tolist(), rng.integers(2**32, size=len(met)), strict=True):
+        part = rows.take(np.flatnonzero(rows.codes[:, n] == c))
+        yield c, replace(part, is_ordered=rows.is_ordered), np.random.default_rng(seed)
+
+
+def joined(densities: Mapping[int, JointDensity], rows: Rows, target: str) -> JointDensity:
+    """Return the sum of the densities of classes, each given its class, with the shares that classes have of rows."""
+    n = rows.schema.index(target)
+    pure = [replace(f, mixture=f.mixture.condition({n: Values((float(c),))})) for c, f in densities.items()]
+    return JointDensity.mix(pure, rows.marginal(n)[list(densities)])
