@@ -285,7 +285,7 @@ def rounded_inside(variable: Variable, ends: FloatArray) -> FloatArray:
     An interval between two steps becomes the step that is nearest to its middle.
 
     >>> price = Variable("price", "continuous", step=0.5)
-    >>> rounded_inside(price, np.array([[0.6, 2.4], [0.6, 0.9], [0.5, np.inf]])).tolist()
+    >>> rounded_inside(price, np.array([[0.6, 2.4], [0.8, 0.9], [0.5, np.inf]])).tolist()
     [[1.0, 2.0], [1.0, 1.0], [0.5, inf]]
     """
     nearest, step = rounded_quantiles(variable, ends), variable.step
