@@ -9,8 +9,9 @@ import pytest
 
 from jointwise import JUPAD, JointClassifier, JointEstimator
 from jointwise.estimators.joint_estimator import BY_CLASS
-from jointwise.fitting.by_class import LEAST_ROWS, ClassFit, by_class, classes, has_classes
+from jointwise.fitting.by_class import LEAST_ROWS, by_class, classes, has_classes
 from jointwise.fitting.checkpoint import Checkpoint
+from jointwise.fitting.fits import ClassFit
 from jointwise.fitting.learners import Learner
 from jointwise.marginals import Profile
 from jointwise.rows.coded import CodedRows

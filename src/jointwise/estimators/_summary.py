@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from jointwise._checks import shown, warn_caller
 from jointwise.fitting import Fit
 from jointwise.fitting.blocks import BlockFit
-from jointwise.fitting.by_class import ClassFit
-from jointwise.fitting.learners import AnyFit
+from jointwise.fitting.fits import AnyFit, ClassFit
 from jointwise.fitting.stack import StackFit
 from jointwise.fitting.trees import TreeFit
 from jointwise.joint.density import JointDensity

@@ -9,65 +9,25 @@ class is learned from its own rows, and has components of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from jointwise._typing import FloatArray
-from jointwise.fitting.blocks import BlockFit, BlockOptions
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.options import Options
-from jointwise.fitting.result import Ended, Fit, level_counts
-from jointwise.fitting.trees import TreeFit, TreeOptions
+from jointwise.fitting.fits import ClassFit
+from jointwise.fitting.learners import Callback, Known, Learner
+from jointwise.fitting.result import level_counts
 from jointwise.joint.density import JointDensity
 from jointwise.joint.events import Values
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
-from jointwise.solvers import Solution
-
-if TYPE_CHECKING:
-    from jointwise.fitting.learners import Callback, Known, Learner
 
 # Each class has at least this many rows.
 LEAST_ROWS = 20
 
 # What each class has, by its code.
 Each = Mapping[int, Any]
-
-
-@dataclass(frozen=True)
-class ClassFit(Ended):
-    """The fits of all classes.
-
-    Parameters
-    ----------
-    density : JointDensity
-        The sum of their densities, each with the share of its rows.
-    fits : mapping of int to fit
-        By the code of the class.
-    level_counts : mapping of str to array
-        Rows at each level of each categorical column, by name.
-    """
-
-    density: JointDensity
-    fits: Mapping[int, Fit | BlockFit | TreeFit]
-    level_counts: Mapping[str, FloatArray]
-
-    @property
-    def options(self) -> Options | BlockOptions | TreeOptions:
-        """Options of the fits, the same for all classes."""
-        return next(iter(self.fits.values())).options
-
-    @property
-    def stages(self) -> dict[str, Solution[Any]]:
-        """How each stage of the fits went."""
-        return {f"class {c}: {stage}": run for c, fit in self.fits.items() for stage, run in fit.stages.items()}
-
-    @property
-    def final(self) -> tuple[Solution[Any], ...]:  # type: ignore[override]  # a property here
-        """The runs whose answers the densities of the classes are."""
-        return tuple(run for fit in self.fits.values() for run in fit.final)
 
 
 def has_classes(rows: Rows, target: str) -> bool:

@@ -11,13 +11,10 @@ import numpy as np
 from jointwise._typing import FloatArray
 from jointwise.dictionary import Dictionary
 from jointwise.engines.threads import in_threads
-from jointwise.fitting.blocks import BlockFit
-from jointwise.fitting.by_class import ClassFit
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.folds import SMALL_TABLE
 from jointwise.fitting.crosstabs import Crosstabs
-from jointwise.fitting.result import Fit
-from jointwise.fitting.trees import TreeFit
+from jointwise.fitting.fits import AnyFit
 from jointwise.joint.density import JointDensity
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
@@ -26,7 +23,6 @@ Callback = Callable[[int, float], None]
 ResultT = TypeVar("ResultT")
 # The best dictionaries of columns by themselves, by name.
 Known = Mapping[str, Dictionary]
-AnyFit = Fit | BlockFit | TreeFit | ClassFit
 # Instead of the number of a fold: a short look.
 LOOK = -1
 

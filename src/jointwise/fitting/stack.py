@@ -24,8 +24,9 @@ from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import choose_dictionaries
 from jointwise.fitting.choice.folds import row_folds
 from jointwise.fitting.crosstabs import Crosstabs
+from jointwise.fitting.fits import AnyFit
 from jointwise.fitting.held_out import Repeated, check_part
-from jointwise.fitting.learners import AnyFit, Callback, Known, Learner, Work
+from jointwise.fitting.learners import Callback, Known, Learner, Work
 from jointwise.fitting.models import n_side_by_side
 from jointwise.fitting.options import Options, check_run
 from jointwise.fitting.order import in_canonical_order, with_columns
