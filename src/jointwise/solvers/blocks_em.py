@@ -199,7 +199,7 @@ class BlocksProblem:
         """Return what the prior takes from the log-likelihood; see the module."""
         d, sizes = len(self.scale), self.sizes(factors)
         away = factors.means - self.centre
-        covariance = sizes * np.einsum("rij,ji->r", factors.precisions, self.scale) - d * (1 + np.log(sizes))
+        covariance = d * (sizes * self._thinness(factors) - 1 - np.log(sizes))
         covariance += np.linalg.slogdet(factors.covariances)[1] - self._log_det_scale
         covariance += self.same_size * d * (1 / sizes - 1 + np.log(sizes))
         mean = np.einsum("ri,rij,rj->", away, factors.precisions, away)
@@ -220,10 +220,16 @@ class BlocksProblem:
         """
         if factors.n_components == 1 or not len(self.scale):
             return np.ones(factors.n_components)
-        u = np.einsum("rij,ji->r", factors.precisions, self.scale) / len(self.scale)
-        left = 1 - self.same_size
+        u, left = self._thinness(factors), 1 - self.same_size
         found: FloatArray = (left + np.sqrt(left**2 + 4 * self.same_size * u)) / (2 * u)
         return np.maximum(found, LEAST_SIZE)
+
+    def _thinness(self, factors: BlockFactors) -> FloatArray:
+        """Return the mean variance of W in each component's units, u of `sizes`; shape (F,)."""
+        traces = np.einsum(
+            "ri,i->r", factors.precisions.reshape(factors.n_components, self.scale.size), self.scale.ravel()
+        )
+        return np.asarray(traces / max(len(self.scale), 1))
 
     @property
     def same_size(self) -> float:
