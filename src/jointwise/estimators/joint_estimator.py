@@ -59,12 +59,12 @@ class JointEstimator(DensityEstimator[StackOptions], _BaseComposition):
     ----------
     experts : "auto" or list of (name, estimator)
         What is stacked. "auto" is ``JUPAD()``, four kinds of ``GaussianBlocks()`` and ``TreeMixture()``, and from
-        2,000 rows and four columns on ``TreeMixture("many")``. Where `target` is a class with 20 rows or more in each
-        category, ``JUPAD()`` and ``GaussianBlocks("none")`` are also learned from the rows of each class by themselves.
-        A table with fewer than two columns of numbers for a block has no blocks, one with fewer than two positive
-        columns no block of logarithms, and one column has JUPAD alone. What this estimator says about columns and the
-        fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`, `missing`, `n_bins`, `device` and
-        below.
+        2,000 rows and four columns on ``TreeMixture("many")``. Where `target` is one of at most ten classes with 20
+        rows or more in each, ``JUPAD()`` and ``GaussianBlocks("none")`` are also learned from the rows of each class by
+        themselves. A table with fewer than two columns of numbers for a block has no blocks, one with fewer than two
+        positive columns no block of logarithms, and one column has JUPAD alone. What this estimator says about columns
+        and the fit replaces what they say: `kinds`, `supports`, `steps`, `drop`, `keep`, `missing`, `n_bins`, `device`
+        and below.
     kinds : mapping of column names to "continuous", "integer", "categorical" or "ordinal", optional
         Overrides what is found from the column's type.
     supports : mapping of column names to (low, high) or None, optional

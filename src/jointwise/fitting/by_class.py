@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,22 +23,19 @@ from jointwise.joint.events import Values
 from jointwise.rows.base import Rows
 from jointwise.rows.coded import CodedRows
 
-# Each class has at least this many rows.
-LEAST_ROWS = 20
-
-# What each class has, by its code.
-Each = Mapping[int, Any]
+# Each class has at least this many rows, and there are at most so many classes: each takes a search in every fit.
+LEAST_ROWS, MOST_CLASSES = 20, 10
 
 
 def has_classes(rows: Rows, target: str) -> bool:
-    """Whether a column has several categories, a category in every row, and enough rows in each that has any."""
+    """Whether a column has several categories, but not many, one in every row, and enough rows in each that has any."""
     n = rows.schema.index(target)
     if rows.schema[target].categories is None:
         return False
     counts = rows.marginal(n)
     met = counts[counts > 0]
     return (
-        len(met) > 1
+        1 < len(met) <= MOST_CLASSES
         and bool(met.min() >= LEAST_ROWS)
         and bool(np.isclose(met.sum(), rows.n_rows))
         and isinstance(rows, CodedRows)
@@ -62,21 +59,16 @@ def by_class(learner: Learner, target: str) -> Learner:
     def look(rows: Rows, rng: np.random.Generator, known: Known) -> JointDensity:
         return joined({c: learned(part, own, known) for c, part, own in classes(rows, target, rng)}, rows, target)
 
-    def choose(
-        rows: Rows, rng: np.random.Generator, checkpoint: Checkpoint, known: Known, _: Mapping[str, Any]
-    ) -> Each:
-        return {
-            c: learner.choose(part, own, checkpoint.section(f"class {c}", own), known, {})
-            for c, part, own in classes(rows, target, rng)
-        }
-
     def fit(
-        rows: Rows, choice: Each, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
+        rows: Rows, plan: _Plan, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
     ) -> ClassFit:
-        fits: dict[int, Any] = {
-            c: learner.fit(part, choice[c], own, callback, checkpoint.section(f"class {c}", own))
-            for c, part, own in classes(rows, target, rng)
-        }
+        fits: dict[int, Any] = {}
+        for c, part, own in classes(rows, target, rng):
+            section = checkpoint.section(f"class {c}", own)
+            choice = plan.kept.get(c) or learner.choose(part, own, section, plan.known, {})
+            if plan.is_single:
+                plan.kept[c], choice = choice, learner.single(choice)
+            fits[c] = learner.fit(part, choice, own, callback, section)
         density = joined({c: fit.density for c, fit in fits.items()}, rows, target)
         return ClassFit(density, fits, level_counts(rows.schema, rows.column_counts))
 
@@ -84,12 +76,24 @@ def by_class(learner: Learner, target: str) -> Learner:
         learner,
         name=f"{learner.name}_by_class",
         look=look,
-        choose=choose,
-        single=lambda choice: {c: learner.single(own) for c, own in choice.items()},
+        choose=lambda _rows, _rng, _checkpoint, known, _others: _Plan(known, {}),
+        single=lambda plan: plan._replace(is_single=True),
         fit=fit,
-        in_folds=lambda choice: {c: learner.in_folds(own) for c, own in choice.items()},
+        in_folds=lambda plan: plan,
         weaker=lambda _: None,
     )
+
+
+class _Plan(NamedTuple):
+    """What is decided before any rows are seen: each class chooses from its rows in every fit.
+
+    The rows of a class are few, so a choice from all of them would tell of those that a fold holds out. A large table
+    has one fold, and what its classes choose is kept for the fit to all rows.
+    """
+
+    known: Known
+    kept: dict[int, Any]
+    is_single: bool = False
 
 
 def classes(rows: Rows, target: str, rng: np.random.Generator) -> Iterator[tuple[int, CodedRows, np.random.Generator]]:
