@@ -3,9 +3,9 @@
 Ten splits of each table as in `tables`: rows permuted by `default_rng(split)`, the first three quarters to learn from,
 the class as a category. Every numeric cell of the other rows is predicted from the rest of its row.
 
-The ends of an interval are values that the column can have. So the interval of a rounded column that its row tells up
-to a step or two holds more than it is asked to; "given" is the share that the density itself expects in it, over the
-first rows.
+The ends of an interval are values that the column can have: of a rounded column the first and the last inside the
+interval, so that it holds its share on average, and of an integer those outside, so that it holds at least its share.
+"Given" is the share that the density itself expects in it, over the first rows.
 """
 
 from __future__ import annotations
