@@ -166,7 +166,7 @@ def choose_blocks(
     starts = sorted({nearest(numbers, min(first, bearable)) for first in firsts})
     place = search.best(numbers, nus, starts, nearest(nus, FIRST_NU))
     averaged_over = min(n_models, N_MODELS)
-    if averaged_over > 1:
+    if averaged_over > 1 and bearable:  # else the rows hardly bear one component, which is its own average
         place = search.best(numbers, nus, [place[0]], place[1], averaged_over)
     n_components, nu = numbers[place[0]], nus[place[1]]
     score = search.held_out.mean(n_components, nu, averaged_over)
