@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jointwise.fitting.checkpoint import Checkpoint
-from jointwise.fitting.choice.uphill import BLOCK_ROWS, BLOCKS, ScoreBook, Verdict, blocks_of, climb
+from jointwise.fitting.choice.uphill import BLOCK_ROWS, BLOCKS, ScoreBook, Verdict, blocks_of, climb, of_folds
 from jointwise.marginals import Profile
 from jointwise.rows.coded import CodedRows
 
@@ -75,3 +75,11 @@ def test_what_clearly_loses_in_all_folds_together_ends_a_climb():
     tried = ScoreBook(Checkpoint(), lambda key, fold: scores[key], sizes, 0.01)
     assert tried.compare((2,), (1,)) is Verdict.LOSES
     assert tried.compare((3,), (1,)) is Verdict.UNCLEAR
+
+
+@pytest.mark.parametrize(
+    "scores", [{(8.0, 20.0, 0.0): (-1.5,)}, {(8.0, 0.0): (-1.0, -2.0, -3.0)}, {(8.0, 7.0): (-1.0, -2.0)}]
+)
+def test_scores_of_a_checkpoint_have_the_blocks_of_their_fold(scores):
+    with pytest.raises((ValueError, IndexError)):
+        of_folds(scores, [2, 3])

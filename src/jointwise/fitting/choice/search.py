@@ -19,7 +19,7 @@ from jointwise.fitting.average import held_out_gains
 from jointwise.fitting.checkpoint import Checkpoint
 from jointwise.fitting.choice.dictionaries import dictionary_options
 from jointwise.fitting.choice.folds import SEARCH_ROWS, SMALL_TABLE, row_folds
-from jointwise.fitting.choice.uphill import BLOCKS, clear_gain
+from jointwise.fitting.choice.uphill import BLOCKS, clear_gain, of_folds
 from jointwise.fitting.merging import merged_bins
 from jointwise.fitting.options import Options
 from jointwise.fitting.possible import UNMET_ROWS
@@ -137,7 +137,8 @@ def _searched(
     if not folds:  # one row
         return Choice(sets[0], numbers[0], betas[-1])
     seed = int(rng.integers(2**32))
-    scores = checkpoint.find("search", scores_from_dict) or {}
+    blocks = [min(BLOCKS, len(part)) for part, _ in folds]
+    scores = checkpoint.find("search", lambda data: of_folds(scores_from_dict(data), blocks)) or {}
     averaged = min(n_models, AVERAGED) if len(rows) >= SMALL_TABLE else 1
     few = numbers if averaged == 1 else [n for n in numbers if n <= MANY] or numbers
     searches = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ CLEAR_ERRORS, BLOCKS, BLOCK_ROWS = 2.5, 8, 16
 
 # Held-out log-likelihoods of blocks of rows, by what was tried, as numbers, and the number of the fold.
 Scores = dict[tuple[float, ...], tuple[float, ...]]
+FoldScores = TypeVar("FoldScores", bound=Mapping[Any, tuple[float, ...]])
 
 
 class Verdict(Enum):
@@ -60,7 +61,8 @@ class ScoreBook:
         self._sizes = sizes
         self._least_gain = least_gain
         self._n_threads = n_threads
-        self._scores: Scores = checkpoint.find("search", scores_from_dict) or {}
+        blocks = [len(each) for each in sizes]
+        self._scores: Scores = checkpoint.find("search", lambda data: of_folds(scores_from_dict(data), blocks)) or {}
 
     def mean(self, *key: float) -> float:
         """Return the mean log-likelihood of the rows of all folds."""
@@ -153,6 +155,18 @@ def scores_from_dict(data: Mapping[str, Any]) -> Scores:
     {(8.0, 20.0, 0.0): (-1.5, -2.0)}
     """
     return {tuple(map(float, key)): tuple(map(float, found)) for key, found in data["scores"]}
+
+
+def of_folds(scores: FoldScores, blocks: Sequence[int]) -> FoldScores:
+    """Return scores whose keys end with the number of a fold, if each has as many blocks as its fold.
+
+    >>> of_folds({(8.0, 20.0, 1.0): (-1.5, -2.0)}, [3, 2])
+    {(8.0, 20.0, 1.0): (-1.5, -2.0)}
+    """
+    for key, found in scores.items():
+        if len(found) != blocks[int(key[-1])]:
+            raise ValueError(f"fold {int(key[-1])} has {blocks[int(key[-1])]} blocks of rows, not {len(found)}")
+    return scores
 
 
 def climb(ladder: Sequence[Any], at: int, compare: Callable[[Any, Any], Verdict], patience: int = PATIENCE) -> int:
